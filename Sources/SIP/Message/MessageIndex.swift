@@ -131,14 +131,14 @@ struct MessageIndex {
         guard value.count <= MessageLimits.valueByteCount else {
             return note("A header has \(value.count) bytes. At most \(MessageLimits.valueByteCount) are taken.")
         }
-        append(HeaderName(storage.span, name), name, value, line.hasComma, storage)
+        append(HeaderName(storage.span, name), name, value, line, storage)
     }
 
     private mutating func append(
         _ name: HeaderName,
         _ nameRange: Range<Int>,
         _ value: Range<Int>,
-        _ hasComma: Bool,
+        _ line: Line,
         _ storage: [UInt8]
     ) {
         func field(_ value: Range<Int>) -> HeaderField {
@@ -146,13 +146,15 @@ struct MessageIndex {
         }
         guard fields.count < MessageLimits.fieldCount else { return noteFieldCount() }
         // Where a value ends nobody can say when quotes are not closed: it stays whole, and is refused when it is read.
-        guard hasComma, name.isSplit, let values = storage[value].listValues() else {
+        guard line.hasComma, name.isSplit, let values = storage[value].listValues() else {
             return fields.append(field(value))
         }
         guard values.count <= MessageLimits.listCount else {
             return note("A header has \(values.count) values. At most \(MessageLimits.listCount) are taken.")
         }
         guard fields.count + values.count <= MessageLimits.fieldCount else { return noteFieldCount() }
+        // What stood in quotes may stand outside in a value alone.
+        if line.hasControl, let value = values.first(where: \.wouldEndLine) { noteCharacters(value) }
         fields += values.map { field($0.indices) }
     }
 

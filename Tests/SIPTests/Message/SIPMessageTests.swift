@@ -157,6 +157,15 @@ import Testing
         #expect(message.bytes.count < Messages.request(Messages.options, lines.joined()).count + 300)
     }
 
+    @Test func `a NUL in quotes is refused where a value alone would have it outside`() throws {
+        let inQuotes = try SIPMessage(datagram: Messages.request(Messages.options, "f: \"\\\0, \" <sip:a>"))
+        #expect(inQuotes.defect == nil)
+        let values = "Route: <sip:a\">, <sip:b\\\0\">"
+        let message = try SIPMessage(datagram: Messages.request(Messages.options, values))
+        #expect(message.values(of: .route).map(\.text) == ["<sip:a\">", "<sip:b\\\0\">"])
+        #expect(message.defect?.code.statusCode == 400)
+    }
+
     @Test func `a datagram's rest is dropped, and without a length the body goes to its end`() throws {
         let two = Messages.request(Messages.options, "l: 2") + Array("abINVITE".utf8)
         #expect(try SIPMessage(datagram: two).body == Array("ab".utf8))

@@ -62,9 +62,9 @@ extension UserAgent {
             let id = begin(request, .change(handle), account: call.account, in: dialog, at: now)
             if calls[handle] != nil { update(handle) { $0.errand = id } }
         } catch {
-            (call.wanted, call.wantsRefresh) = (nil, false)
-            put(call, handle)
-            tell(.changeRefused(handle, status: 488))
+            // Nothing left: the call is as it was.
+            update(handle) { $0.asked = $0.wanted }
+            refused(handle, status: 488, at: now)
         }
     }
 

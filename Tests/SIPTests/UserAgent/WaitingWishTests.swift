@@ -50,4 +50,17 @@ import Testing
         #expect(test.world.words(0) == ["agreed  held by us"])
         #expect(test.world.words(1) == ["agreed  held by them"])
     }
+
+    @Test mutating func `a session that cannot be described is refused at once, and the call is as it was`() throws {
+        let (alice, _) = try test.established()
+        _ = (test.world.words(0), test.world.words(1))
+        let before = test.world.nodes[0].agent.session(of: alice)
+        test.world.with(0) { agent, now in agent.change(alice, to: .plain("192.0.2.9 192.0.2.10"), at: now) }
+        test.world.run(for: .seconds(1))
+        #expect(test.world.takeEvents(0).contains { if case .changeRefused(alice, 488) = $0 { true } else { false } })
+        #expect(test.world.nodes[0].agent.session(of: alice) == before)
+        try test.world.hold(0, alice)
+        test.world.run(for: .seconds(1))
+        #expect(test.world.words(1) == ["agreed  held by them"])
+    }
 }

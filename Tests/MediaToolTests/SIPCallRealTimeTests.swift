@@ -274,7 +274,10 @@ import Testing
         let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"])
         let peer = try answering.address()
         let (story, page) = (scratch.file("story.json"), scratch.file("story.html"))
-        let call = try ToolRun(["sip", "call", "sip:\(peer)", "--seconds", "0.3", "--story", story, "--json"])
+        let capture = scratch.file("call.pcap")
+        let call = try ToolRun([
+            "sip", "call", "sip:\(peer)", "--seconds", "0.3", "--story", story, "--pcap", capture, "--json",
+        ])
         #expect(call.wait() == 0, "\(call.errors)")
         #expect(answering.wait() == 0, "\(answering.errors)")
         let told = try Story(parsing: [UInt8](Data(contentsOf: URL(filePath: story))))
@@ -290,6 +293,14 @@ import Testing
         #expect(report.wait() == 0, "\(report.errors)")
         #expect(try report.json()["status"] as? String == "ok")
         #expect(try String(contentsOfFile: page, encoding: .utf8).contains("BYE sip"))
+        let both = try ToolRun(["report", capture, "--story", story, "--output", page, "--json"])
+        #expect(both.wait() == 0, "\(both.errors)")
+        #expect((try both.json()["story"] as? [String: Any])?["status"] as? String == "ok")
+        #expect((try both.json()["directions"] as? [Any])?.count == 2)
+        let drawn = try String(contentsOfFile: page, encoding: .utf8)
+        #expect(drawn.contains("BYE sip") && drawn.ranges(of: " ms of the ladder on").count == 2)
+        let twice = try ToolRun(["report", story, "--story", story, "--output", page])
+        #expect(twice.wait() == 1 && twice.errors.contains("Leave out --story"), "\(twice.errors)")
         // Nobody listens there any more.
         let lost = try ToolRun(["sip", "call", "sip:\(peer);transport=tcp", "--story", story, "--json"])
         #expect(lost.wait() == 1)

@@ -16,7 +16,8 @@ struct ReportCommand: AsyncParsableCommand {
             stalled, drift, xrun, discarded, or unknown), its time of day where the trace knows it, and a display filter \
             that shows its packets in Wireshark.
 
-            Of a story that `sip call --story` has written it draws a ladder: who sent what to whom, and what went wrong first.
+            Of a story that `sip call --story` has written it draws a ladder: who sent what to whom, and what went wrong first. With --story it \
+            stands above the plots of the same call's capture or trace, and the plots tell where on it they begin.
 
             Of what `agent serve --record` and `agent call --record` have written (the JSON, with the sound beside it) it draws what was said, cut \
             and interrupted on one time line, and tells how long the agent took to answer.
@@ -25,6 +26,7 @@ struct ReportCommand: AsyncParsableCommand {
               media-tool loopback --virtual --loss 5 --jitter 60 --trace call.json
               media-tool report call.json --output call.html
               media-tool report story.json --output story.html
+              media-tool report call.pcap --story story.json --output call.html
               media-tool report calls/4e8d6c1a-….json --output talk.html
               media-tool report call.pcap --ssrc 0x1A2B3C4D --output call.html --json
             """
@@ -42,12 +44,22 @@ struct ReportCommand: AsyncParsableCommand {
     )
     var output: String
 
+    @Option(
+        help: ArgumentHelp(
+            "The story of the same call, to be drawn above its plots. \(InputPath.help)",
+            valueName: "file"
+        ),
+        completion: .file(extensions: ["json"])
+    )
+    var story: String?
+
     @OptionGroup var selection: StreamSelection
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
         var files = FileArguments()
         try files.read("the file", InputPath.path(of: file))
+        try files.read("--story", story.map(InputPath.path))
         try files.write("--output", output)
     }
 
@@ -59,8 +71,12 @@ struct ReportCommand: AsyncParsableCommand {
         let title = InputPath.name(of: file).split(separator: "/").last.map(String.init) ?? file
         guard !Story.isLikely(content.bytes) else { return try draw(content.bytes, title) }
         guard !TalkRecord.isLikely(content.bytes) else { return try drawTalk(content.bytes, title) }
+        let told = try story.map { path in
+            try parse(InputContent.read(InputPath.path(of: path), limit: TraceFile.maximumByteCount).bytes, of: path)
+        }
         let legs = try await heard(content)
-        try TextFile.write(ReportPage(title: title, legs: legs).html, to: output)
+        let page = told.map { LadderPage(title: title, story: $0, legs: legs).html }
+        try TextFile.write(page ?? ReportPage(title: title, legs: legs).html, to: output)
         let first = legs[0]
         common.show(
             [
@@ -72,40 +88,44 @@ struct ReportCommand: AsyncParsableCommand {
                 "notes": JSONValue(first.notes),
                 "gaps": first.analysis.json,
                 "directions": .array(legs.map(\.json)),
+                "story": told.map { .object($0.summary) } ?? .null,
             ],
-            text: "\(output): " + legs.map(\.text).joined()
+            text: "\(output): " + (told.map { "\($0.word)\n" } ?? "") + legs.map(\.text).joined()
         )
+    }
+
+    private func parse(_ bytes: [UInt8], of path: String) throws -> Story {
+        do { return try Story(parsing: bytes) } catch {
+            throw ToolFailure("\(InputPath.name(of: path)) cannot be read. \(error)")
+        }
+    }
+
+    /// Refuses what only a call's sound has.
+    private func checkAlone(_ what: String) throws {
+        let name = InputPath.name(of: file)
+        guard story == nil else {
+            throw ToolFailure("\(name) is \(what), which has no plots to draw a story above. Leave out --story.")
+        }
+        guard selection.isEmpty else {
+            throw ToolFailure("\(name) is \(what), which has no stream. Leave out --codec, --payload-type and --ssrc.")
+        }
     }
 
     /// Makes the page of a story.
     private func draw(_ bytes: [UInt8], _ title: String) throws {
-        let name = InputPath.name(of: file)
-        guard selection.isEmpty else {
-            throw ToolFailure("\(name) is a story, which has no stream. Leave out --codec, --payload-type and --ssrc.")
-        }
-        let story: Story
-        do { story = try Story(parsing: bytes) } catch { throw ToolFailure("\(name) cannot be read. \(error)") }
-        try TextFile.write(LadderPage(title: title, story: story).html, to: output)
-        let outcome = story.outcome
+        try checkAlone("a story")
+        let told = try parse(bytes, of: file)
+        try TextFile.write(LadderPage(title: title, story: told).html, to: output)
         common.show(
-            [
-                "file": .string(file), "output": .string(output), "kind": .string(story.kind),
-                "steps": .integer(story.steps.count), "status": JSONValue(outcome?.status),
-                "because": JSONValue(outcome?.because),
-            ],
-            text: "\(output): \(outcome?.status ?? "unfinished")"
-                + (outcome?.because.map { ", because of: \($0)" } ?? "") + "\n"
+            .object([("file", .string(file)), ("output", .string(output))] + told.summary),
+            text: "\(output): \(told.word)\n"
         )
     }
 
     /// Makes the page of a recorded call with an agent.
     private func drawTalk(_ bytes: [UInt8], _ title: String) throws {
+        try checkAlone("a call with an agent")
         let name = InputPath.name(of: file)
-        guard selection.isEmpty else {
-            throw ToolFailure(
-                "\(name) is a call with an agent, which has no stream. Leave out --codec, --payload-type and --ssrc."
-            )
-        }
         let record: TalkRecord
         do { record = try TalkRecord(parsing: bytes) } catch { throw ToolFailure("\(name) cannot be read. \(error)") }
         let path = InputPath.path(of: file)
@@ -153,6 +173,21 @@ struct ReportCommand: AsyncParsableCommand {
         } catch {
             throw ToolFailure("\(name) cannot be read. \(error.message)")
         }
+    }
+}
+
+extension Story {
+    /// What it comes to, with the keys that scripts rely on.
+    fileprivate var summary: [(String, JSONValue)] {
+        [
+            ("kind", .string(kind)), ("steps", .integer(steps.count)), ("status", JSONValue(outcome?.status)),
+            ("because", JSONValue(outcome?.because)),
+        ]
+    }
+
+    /// How it ended.
+    fileprivate var word: String {
+        (outcome?.status ?? "unfinished") + (outcome?.because.map { ", because of: \($0)" } ?? "")
     }
 }
 

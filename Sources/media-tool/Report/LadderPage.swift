@@ -1,8 +1,10 @@
-/// A story as one HTML page: its outcome, and a ladder of who sent what to whom, and when.
+/// A story as one HTML page: its outcome, and a ladder of who sent what to whom, and when; below it how the call sounded.
 struct LadderPage {
     /// What the page is about: a file's name.
     let title: String
     let story: Story
+    /// The directions of the same call, where they are known.
+    var legs: [ReportLeg] = []
 
     private static let (width, left, top, row) = (1000.0, 96.0, 34.0, 24.0)
     /// More addresses than these share the last column.
@@ -23,8 +25,16 @@ struct LadderPage {
                 line.arrow { stroke: var(--delay); stroke-width: 1.4; } line.back { stroke: var(--added); }
                 line.refusal { stroke: var(--bad); } path.head { fill: var(--soft); }
                 """,
-            body: "\(heading)\n\(ladder)\n"
+            body: "\(heading)\n\(ladder)\n" + legs.map(section).joined(),
+            script: legs.isEmpty ? nil : ReportStyle.script
         ).html
+    }
+
+    private func section(of leg: ReportLeg) -> String {
+        guard let start = leg.trace.stream.startUnixMs, let zero = story.startUnixMs else {
+            return leg.html(heading: "h2", file: nil)
+        }
+        return leg.html(heading: "h2", file: nil, facts: ["from \(start - zero) ms of the ladder on"])
     }
 
     private var heading: String {

@@ -54,21 +54,22 @@ struct ReportLeg {
     /// - Parameters:
     ///   - heading: The element of the verdict.
     ///   - file: The name of the file, to be told below the verdict.
+    ///   - more: Facts behind those of the direction itself.
     /// - Returns: The element.
-    func html(heading: String, file: String?) -> String {
+    func html(heading: String, file: String?, facts more: [String] = []) -> String {
         let start = trace.stream.startUnixMs.map { " data-start=\"\($0)\"" } ?? ""
         let name = file.map { "<p class=\"file\">\(HTMLText.escaped($0))</p>\n" } ?? ""
         // Where nothing was played there is neither a gap nor anything to draw.
         let sound = trace.isPlayed ? ReportGaps(self).html + ReportPlots(self).html : ""
-        return "<section\(start)>\n<\(heading) class=\"verdict\">\(firstLine)</\(heading)>\n" + name + noteList
+        return "<section\(start)>\n<\(heading) class=\"verdict\">\(firstLine(more))</\(heading)>\n" + name + noteList
             + sound + ReportTables(figures).html + "</section>\n"
     }
 
     // MARK: Words
 
-    private var firstLine: String {
+    private func firstLine(_ more: [String]) -> String {
         let word = "<b\(verdict.grade.map { " class=\"\($0)\"" } ?? "")>\(verdict.word)</b>"
-        return word + facts.map { " · <span>\(HTMLText.escaped($0))</span>" }.joined()
+        return word + (facts + more).map { " · <span>\(HTMLText.escaped($0))</span>" }.joined()
     }
 
     private var facts: [String] {

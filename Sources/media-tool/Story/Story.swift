@@ -2,7 +2,8 @@ import MediaEngine
 
 /// What happened to one call or registration, from the first question about its name to its outcome.
 ///
-///     {"kind":"call","callID":…,"parties":[…],"clock":"monotonic","seed":null,"steps":[{"t":0,"layer":"dns","what":"srv",…}],"outcome":{…}}
+///     {"kind":"call","callID":…,"parties":[…],"clock":"monotonic","seed":null,"startUnixMs":1700000000000,
+///      "steps":[{"t":0,"layer":"dns","what":"srv",…}],"outcome":{…}}
 struct Story: Sendable {
     /// One thing that happened.
     struct Step: Sendable {
@@ -39,6 +40,8 @@ struct Story: Sendable {
     var parties: [String]
     /// What all of it was drawn by, in virtual time; nil of what has happened; in JSON a string beyond 2^63.
     var seed: UInt64?
+    /// When the first step was, in ms since 1970; nil in virtual time.
+    var startUnixMs: Int64?
     var steps: [Step] = []
     /// Steps that found no room.
     var leftOutCount = 0
@@ -53,6 +56,7 @@ extension Story {
             ("kind", .string(kind)), ("callID", JSONValue(callID)), ("parties", JSONValue(parties)),
             ("clock", .string(seed == nil ? "monotonic" : "virtual")),
             ("seed", seed.map { seed in Int(exactly: seed).map { .integer($0) } ?? .string("\(seed)") } ?? .null),
+            ("startUnixMs", startUnixMs.map { .integer(Int($0)) } ?? .null),
             ("steps", .array(steps.map(\.json))), ("leftOut", .integer(leftOutCount)),
         ]
         if let outcome {
@@ -90,6 +94,8 @@ extension Story {
         case .string(let text): seed = UInt64(text)
         default: break
         }
+        startUnixMs = whole["startUnixMs"]?.number.flatMap { Int64(exactly: $0) }
+            .flatMap { TraceFile.unixMilliseconds.contains($0) ? $0 : nil }
         for (index, row) in rows.enumerated() {
             guard let step = Step(row) else {
                 throw ToolFailure("Step \(index + 1) has no time, no known layer or no word. Give what --story wrote.")

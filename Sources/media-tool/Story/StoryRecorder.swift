@@ -35,6 +35,10 @@ final class StoryRecorder: Sendable {
         state.withLock { state in
             guard state.story.steps.count < Story.stepLimit else { return state.story.leftOutCount += 1 }
             let start = state.start ?? now
+            if state.start == nil, state.story.seed == nil {
+                let unix = MonotonicClock.wallOffset.nanoseconds &+ now.nanoseconds
+                state.story.startUnixMs = max(unix / 1_000_000, 0)
+            }
             state.start = start
             let time = ((now - start).milliseconds * 100).rounded() / 100
             state.story.steps.append(

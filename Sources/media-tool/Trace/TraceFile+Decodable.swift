@@ -120,7 +120,7 @@ extension TraceFile: Decodable {
 
     private static let maximumFigureCount = 1000
     /// From 1970 to the year 9999.
-    private static let unixMilliseconds: Range<Int64> = 0..<253_402_300_800_000
+    static let unixMilliseconds: Range<Int64> = 0..<253_402_300_800_000
 }
 
 /// A row: an array of values in the order of the columns.

@@ -28,7 +28,10 @@ import Testing
         let read = try Story(parsing: Array(text.utf8))
         #expect(read.json.text == text)
         #expect(read.steps.map(\.isSent) == [nil, true, false])
-        #expect(read.seed == nil)
+        #expect(read.seed == nil && read.startUnixMs == nil)
+        var dated = story
+        dated.startUnixMs = 1_795_434_000_123
+        #expect(try Story(parsing: Array(dated.json.text.utf8)).startUnixMs == 1_795_434_000_123)
         for seed: UInt64 in [7, 1 << 53 + 1, .max] {
             var virtual = story
             virtual.seed = seed
@@ -52,10 +55,11 @@ import Testing
         let row = #"{"t":1e300,"layer":"flow","what":"open"}"#
         func text(_ count: Int) -> [UInt8] {
             let rows = Array(repeating: row, count: count).joined(separator: ",")
-            return Array(#"{"kind":"call","steps":[\#(rows)],"leftOut":1e300,"outcome":{"code":1e300}}"#.utf8)
+            let rest = #""leftOut":1e300,"startUnixMs":1e300,"outcome":{"code":1e300}"#
+            return Array(#"{"kind":"call","steps":[\#(rows)],\#(rest)}"#.utf8)
         }
         let read = try Story(parsing: text(Story.stepLimit))
-        #expect(read.outcome?.code == nil)
+        #expect(read.outcome?.code == nil && read.startUnixMs == nil)
         #expect(LadderPage(title: "x", story: read).html.contains("</svg>"))
         #expect(throws: ToolFailure.self) { try Story(parsing: text(Story.stepLimit + 1)) }
     }
@@ -72,6 +76,20 @@ import Testing
             #expect(html.contains(text), "\(text)")
         }
         #expect(!html.contains("<script>") && !html.contains("<i>:"))
+    }
+
+    @Test func `the sound of the same call is below the ladder, and tells where on it it begins`() throws {
+        var trace = TraceFile(codec: "PCMU", clockRate: 8000, ptimeMs: 20)
+        trace.stream.startUnixMs = 1_795_434_000_535
+        let leg = ReportLeg(trace, GapAnalysis(trace), notes: [])
+        var told = story
+        let undated = LadderPage(title: "x", story: told, legs: [leg]).html
+        #expect(undated.contains("<h2 class=\"verdict\">") && !undated.contains("of the ladder"))
+        told.startUnixMs = 1_795_434_000_123
+        let html = LadderPage(title: "x", story: told, legs: [leg, leg]).html
+        let (ladder, sound) = (html.firstRange(of: "aria-label=\"ladder\""), html.firstRange(of: "<section"))
+        #expect(try #require(ladder).lowerBound < #require(sound).lowerBound)
+        #expect(html.ranges(of: "from 412 ms of the ladder on").count == 2 && html.contains("script-src"))
     }
 
     @Test func `many addresses share the last column`() {

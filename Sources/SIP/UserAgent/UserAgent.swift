@@ -91,6 +91,11 @@ package struct UserAgent: SIPElement {
     /// The Call-ID of a call; nil when it has ended.
     package func callID(of handle: CallHandle) -> String? { calls[handle]?.callID.text }
 
+    /// The own address that the other side of a call knows; nil before it was reached, and once the call has ended.
+    package func localAddress(of handle: CallHandle) -> SocketAddress? {
+        calls[handle].flatMap { ($0.invite?.flow ?? $0.dialog?.flow)?.local }
+    }
+
     /// The next thing to do; nil when all is done.
     package mutating func poll() -> Output? { outputs.poll() }
 

@@ -39,7 +39,7 @@ struct AgentCallCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How long it may ring, 1 to 600. Default: 60, or --timeout if that is longer.",
+            "How long it may ring, 1 to 600. Default: what --timeout says, else 60.",
             valueName: "s"
         )
     )
@@ -118,8 +118,7 @@ struct AgentCallCommand: AsyncParsableCommand {
             uri: uri,
             security: security,
             format: format,
-            teller: teller,
-            ringLimit: sip.ringLimit(ringTimeout)
+            teller: teller
         )
         (outgoing.headers, outgoing.isByTLS) = (try sip.headers(), sip.transport == .tls)
         let told = try agent.parameters()

@@ -120,12 +120,10 @@ struct AgentServeCommand: AsyncParsableCommand {
             let talk = AgentTalk(invite.callID?.text, reception.teller)
             let media: CallSound
             do {
-                let host = reception.host(for: invite)
+                let host = await reception.host(for: handle)
                 media = try await security.sound(of: engine, at: host, command.format, ice: ice) { talk.connect(&$0) }
             } catch {
-                // The other calls go on.
-                StandardError.write("Note: a call was refused: \(error)\n")
-                return await reception.refuse(handle, status: 500)
+                return await reception.refuse(handle, because: error)
             }
             let run = await reception.begin(invite, handle, media, talk.wishes(session))
             await talks.add(talk, AgentCall(invite, agent: try agent.parameters()), of: run)

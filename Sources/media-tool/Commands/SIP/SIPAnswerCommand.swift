@@ -131,6 +131,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         let recorder = told.recorder("call", ["the caller", sip.account ?? "this side"])
         try await CallEngine.session(try audio.engineConfiguration()) { engine in
             try await recorder.telling {
+                for name in audio.format.codecs { _ = try engine.registry.codec(named: name) }
                 let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true) {
                     session.change(&$0)
                 }
@@ -193,13 +194,13 @@ struct SIPAnswerCommand: AsyncParsableCommand {
             let hasFile = audio.output != nil || audio.pcap != nil || command.told.story != nil
             let isTaken = await !reception.desk.isEmpty && hasFile
             if isTaken || way == .busy { return await reception.refuse(handle, status: 486) }
-            let media = try await command.security.sound(
-                of: engine,
-                at: reception.host(for: invite),
-                audio.format,
-                ice: ice,
-                audio.ends(echo: command.echo)
-            )
+            let media: CallSound
+            do {
+                let (host, ends) = (await reception.host(for: handle), audio.ends(echo: command.echo))
+                media = try await command.security.sound(of: engine, at: host, audio.format, ice: ice, ends)
+            } catch {
+                return await reception.refuse(handle, because: error)
+            }
             _ = await reception.begin(invite, handle, media, command.keys.wishes(command.session))
             if let screen { return await screen.receive(invite, handle) }
             let (endpoint, session) = (reception.party.endpoint, media.session)

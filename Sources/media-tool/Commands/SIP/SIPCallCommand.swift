@@ -42,7 +42,7 @@ struct SIPCallCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How long it may ring, 1 to 600. Default: 60, or --timeout if that is longer.",
+            "How long it may ring, 1 to 600. Default: what --timeout says, else 60.",
             valueName: "s"
         )
     )
@@ -238,8 +238,7 @@ struct SIPCallCommand: AsyncParsableCommand {
             uri: uri,
             security: security,
             format: audio.format,
-            teller: teller,
-            ringLimit: sip.ringLimit(ringTimeout)
+            teller: teller
         )
         (call.headers, call.isOfferDelayed, call.cancelAfter) = (try sip.headers(), delayedOffer, cancelAfter)
         call.isByTLS = sip.transport == .tls

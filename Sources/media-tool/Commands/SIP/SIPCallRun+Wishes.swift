@@ -40,8 +40,9 @@ extension SIPCallRun {
         }
     }
 
-    /// Sends silence in the place of what is spoken, or no more; once there is sound.
+    /// Sends silence in the place of what is spoken, or no more; where there is no sound yet, from its beginning on.
     func setMuted(_ isMuted: Bool) async {
+        self.isMuted = isMuted
         if let call = await sound.call { call.isMuted = isMuted }
     }
 

@@ -55,6 +55,8 @@ actor SIPCallRun {
     /// Whether a provisional response described sound.
     private var isEarly = false
     private(set) var isHeld = (us: false, them: false)
+    /// Whether silence is sent in the place of what is spoken.
+    var isMuted = false
     var transferTarget = ""
     /// Whether the call was held before the transfer that goes on; nil while none does.
     var heldBefore: Bool?
@@ -152,6 +154,7 @@ actor SIPCallRun {
             return await hangUp()
         }
         if isFirst, let call = await sound.call {
+            if isMuted { call.isMuted = true }
             if isEarly, answerTime == nil { teller.tell("earlyMedia", text: "Sound comes before the answer.") }
             tasks.append(Task { for await event in call.events { handle(event) } })
         }

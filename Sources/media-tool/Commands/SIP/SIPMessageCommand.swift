@@ -98,7 +98,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
         Interruption.catchSignals()
         let target = try uri.map { try SIPOptions.uri($0, "URI") }
         if virtual, let uri { return try await sendVirtually(to: uri) }
-        let party = try await sip.open(towards: target, headersOnRegister: listen)
+        let party = try await sip.open(towards: target, headersOnRegister: listen, takesTexts: listen)
         do {
             if let target { try await send(target, party) } else { try await receive(party) }
         } catch {
@@ -205,7 +205,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
             text: "Listening at \(names.joined(separator: ", "))."
         )
         var iterator = party.endpoint.events.makeAsyncIterator()
-        if party.account != nil, !sip.noRegister { try await party.register(&iterator, teller) }
+        var course = sip.noRegister ? nil : try await party.beginRegistering(teller)
         let watch = Task {
             await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
             if !Task.isCancelled { await party.endpoint.close() }
@@ -213,6 +213,12 @@ struct SIPMessageCommand: AsyncParsableCommand {
         defer { watch.cancel() }
         var left = count ?? .max
         while left > 0, let event = await iterator.next() {
+            // Texts may come before the answer of the registrar.
+            switch await course?.receive(event) {
+            case .ok?: course = nil
+            case .failed(let failure, _)?: throw failure
+            default: break
+            }
             if case .room(let handle, let event) = event {
                 await take(event, of: handle, party, teller)
                 continue

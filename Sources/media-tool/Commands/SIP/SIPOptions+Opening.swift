@@ -17,12 +17,9 @@ extension SIPOptions {
         return .servers(try DNSClient(servers: try dns.map { [try $0.resolve()] } ?? []))
     }
 
-    /// How long a call may ring, in s, where so long was asked for.
-    func ringLimit(_ asked: Double?) -> Double { asked ?? max(60, timeout ?? 0) }
-
-    /// Has this side, and not the agent, end what rings for too long.
+    /// Has a call that rings for longer taken back, if so long was asked for; else after what `--timeout` says, or a minute.
     func limitRinging(of agent: inout AgentConfiguration, _ asked: Double?) {
-        if timeout == nil { agent.callPatience = .seconds(fraction: ringLimit(asked) + 1) }
+        if let asked { agent.callPatience = .seconds(fraction: asked) }
     }
 
     /// An agent with its sockets, on the way to `target` or to its registrar.
@@ -34,6 +31,7 @@ extension SIPOptions {
         story: StoryRecorder? = nil,
         registers: Bool = true,
         headersOnRegister: Bool = false,
+        takesTexts: Bool = false,
         _ change: (inout AgentConfiguration) -> Void = { _ in }
     ) async throws -> SIPParty {
         let names = try names()
@@ -42,8 +40,8 @@ extension SIPOptions {
             return try await open(towards: target, product: product, story: story, user, names) { agent, account in
                 change(&agent)
                 if headersOnRegister { account?.headers = try registerHeaders() }
-                // What is to be kept in the group's store stays at the server for its core.
-                if user?.isOfGroup == true { agent.textRefusal = 480 }
+                // What nobody would read stays at the server; and for a group's core what is to be kept in its store.
+                if !takesTexts || user?.isOfGroup == true { agent.textRefusal = 480 }
             }
         } catch {
             await user?.leave()
@@ -59,7 +57,7 @@ extension SIPOptions {
         _ names: NameLookup.Names,
         _ change: (inout AgentConfiguration, inout AccountConfiguration?) throws -> Void
     ) async throws -> SIPParty {
-        let (local, peer) = try await way(towards: target, user?.account, names)
+        let (local, peer, mediaHost) = try await way(towards: target, user?.account, names)
         let host = local.isIPv4 ? local.host : "[\(local.host)]"
         let anonymous = NameAddress(try SIPURI("sip:\(host)"))
         var account = user?.account
@@ -109,23 +107,44 @@ extension SIPOptions {
             account: handle,
             user: user,
             peer: peer,
+            mediaHost: mediaHost,
             addresses: listening.map(SIPParty.text),
             trace: trace
         )
     }
 
-    /// The own address, and the server or peer that it leads to where it was not given.
+    /// The own address, the server or peer that it leads to where it was not given, and where calls have their sound.
     private func way(
         towards target: SIPURI?,
         _ account: AccountConfiguration?,
         _ names: NameLookup.Names
-    ) async throws -> (local: SocketAddress, peer: SocketAddress?) {
-        if let local { return (local.address, nil) }
+    ) async throws -> (local: SocketAddress, peer: SocketAddress?, mediaHost: String) {
+        if let local, !local.address.isUnspecified { return (local.address, nil, local.address.host) }
         var next = account?.registrar ?? account?.identity.uri ?? target
         if let first = try account?.routes.first ?? routes().first { next = first.uri }
-        guard let next else { return (.loopback(port: 0), nil) }
-        var lookup = NameLookup(seed: 1)
-        let targets = try await lookup.resolve(next, by: names).targets
+        if let local {
+            let way = try? await way(towards: next, from: local.address, names)
+            return (local.address, nil, way?.local.host ?? Self.loopback(like: local.address))
+        }
+        guard let next else { return (.loopback(port: 0), nil, Self.loopback(like: .loopback(port: 0))) }
+        let way = try await way(towards: next, from: nil, names)
+        return (way.local, way.peer, way.local.host)
+    }
+
+    private static func loopback(like address: SocketAddress) -> String { address.isIPv4 ? "127.0.0.1" : "::1" }
+
+    /// The own address towards whom a name stands for, of the family of `wildcard` where there is one.
+    private func way(
+        towards next: SIPURI?,
+        from wildcard: SocketAddress?,
+        _ names: NameLookup.Names
+    ) async throws -> (local: SocketAddress, peer: SocketAddress) {
+        var targets: [Target] = []
+        if let next {
+            var lookup = NameLookup(seed: 1)
+            targets = try await lookup.resolve(next, by: names).targets
+            if let wildcard { targets.removeAll { $0.address.isIPv4 != wildcard.isIPv4 } }
+        }
         for target in targets {
             if let address = await SourceAddress.towards(target.address) { return (address, target.address) }
         }

@@ -14,8 +14,6 @@ struct SIPOutgoingCall {
     let security: MediaSecurityOptions
     let format: MediaFormatOptions
     let teller: SIPTeller
-    /// How long it may ring, in s.
-    let ringLimit: Double
     var headers: [(name: String, value: String)] = []
     var isOfferDelayed = false
     /// After how many seconds it is taken back, answered or not.
@@ -78,7 +76,7 @@ struct SIPOutgoingCall {
     }
 
     private func soundMaker() async throws -> MakeSound {
-        let host = party.local.isUnspecified ? "127.0.0.1" : party.local.host
+        let host = party.mediaHost
         security.srtp.warn(at: party.local, isTLS: isByTLS || target.goesByTLS)
         // A proxy on the way, or another target, may go by something else.
         let isPrivate = isByTLS || party.local.isLoopback
@@ -100,19 +98,14 @@ struct SIPOutgoingCall {
         )
     }
 
-    /// Ends the call by Ctrl-C, or when it has rung for too long.
+    /// Ends the call by Ctrl-C, or when it is to be taken back.
     private func interrupt(_ run: SIPCallRun) async {
-        let ring = Task {
-            try await Task.sleep(for: .seconds(fraction: ringLimit))
-            if await !run.isAnswered { await run.hangUp() }
-        }
         let takeBack = Task {
             guard let cancelAfter else { return }
             try await Task.sleep(for: .seconds(fraction: cancelAfter))
             await run.hangUp()
         }
         await Interruption.wait()
-        ring.cancel()
         takeBack.cancel()
         if !Task.isCancelled { await run.hangUp() }
     }

@@ -9,8 +9,7 @@ extension SIPParty {
     ///
     /// - Throws: `ToolFailure` when it is refused
     func register(_ iterator: inout AsyncStream<AgentEvent>.Iterator, _ teller: SIPTeller) async throws {
-        guard let account, var course = registrationCourse(teller) else { return }
-        try await endpoint.perform { agent, now in try agent.register(account, at: now) }
+        guard var course = try await beginRegistering(teller) else { return }
         while let event = await iterator.next() {
             switch await course.receive(event) {
             case .ok?: return
@@ -18,6 +17,13 @@ extension SIPParty {
             default: break
             }
         }
+    }
+
+    /// Registers the account: what comes of that, the answer tells from the events that follow; nil without an account.
+    func beginRegistering(_ teller: SIPTeller) async throws -> RegistrationCourse? {
+        guard let account, let course = registrationCourse(teller) else { return nil }
+        try await endpoint.perform { agent, now in try agent.register(account, at: now) }
+        return course
     }
 }
 

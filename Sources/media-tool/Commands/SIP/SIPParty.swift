@@ -11,6 +11,8 @@ struct SIPParty {
     let user: SIPUser?
     /// Whom its own address leads to; nil where that was given.
     let peer: SocketAddress?
+    /// Where calls have their sound, as far as it does not depend on who calls.
+    let mediaHost: String
     /// Where it listens, as scripts are told.
     let addresses: [String]
     let trace: SIPTrace?

@@ -47,7 +47,7 @@ struct SIPReception {
                 ? "Called by own connections alone." : "Listening at \(names.joined(separator: ", "))."
         )
         var iterator = party.endpoint.events.makeAsyncIterator()
-        if party.account != nil, registers { try await party.register(&iterator, teller) }
+        var course = registers ? try await party.beginRegistering(teller) : nil
         let (desk, endpoint) = (desk, party.endpoint)
         let watch = Task {
             await Interruption.wait(for: seconds.map { .seconds(fraction: $0) })
@@ -57,6 +57,14 @@ struct SIPReception {
         }
         defer { watch.cancel() }
         while let event = await iterator.next() {
+            // Calls may come before the answer of the registrar.
+            switch await course?.receive(event) {
+            case .ok?: course = nil
+            case .failed(let failure, _)?:
+                await desk.close()
+                throw failure
+            default: break
+            }
             try await take(event, receiver)
             let (count, isClosed, isEmpty) = await (desk.endedCount, desk.isClosed, desk.isEmpty)
             if isEmpty, isClosed || count >= callLimit ?? .max { break }
@@ -79,6 +87,7 @@ struct SIPReception {
             if case .ended = event { await desk.forget(handle) }
         } else if case .ended(let handle, let end) = event, await !desk.wasUnacceptable(handle) {
             // It was refused before it had sound.
+            await desk.noteRefusal()
             try receiver.finish(end)
         }
     }
@@ -112,15 +121,20 @@ struct SIPReception {
 
     /// Refuses a call that is to have no sound.
     func refuse(_ handle: CallHandle, status: Int) async {
-        await desk.noteRefusal()
         await party.endpoint.perform { agent, now in agent.reject(handle, status: status, at: now) }
     }
 
-    /// The own address that a caller used, where all are listened on.
-    func host(for invite: SIPMessage) -> String {
+    /// Refuses a call whose sound cannot be had; the others go on.
+    func refuse(_ handle: CallHandle, because error: any Error) async {
+        StandardError.write("Note: a call was refused: \(error)\n")
+        await refuse(handle, status: 500)
+    }
+
+    /// The own address that a call came to, where all are listened on.
+    func host(for handle: CallHandle) async -> String {
         guard party.local.isUnspecified else { return party.local.host }
-        return (try? invite.requestURI().hostBytes.text).flatMap { SocketAddress(host: $0, port: 0)?.host }
-            ?? "127.0.0.1"
+        let address = await party.endpoint.perform { agent, _ in agent.localAddress(of: handle) }
+        return address.flatMap { $0.isUnspecified ? nil : $0.host } ?? party.mediaHost
     }
 
     /// Has a call's events go to a run of its own.
@@ -176,7 +190,7 @@ actor AnswerDesk {
     /// Whether that was so of a call that has ended, asked once.
     func wasUnacceptable(_ handle: CallHandle) -> Bool { unacceptable.remove(handle) != nil }
 
-    /// A call was refused without sound.
+    /// A call that was refused without sound is over.
     func noteRefusal() { endedCount += 1 }
 
     /// One call of a run has ended, and others may go on.

@@ -213,6 +213,11 @@ extension Phone {
                 "The account of the room was unregistered meanwhile. Register it, and leave the room then."
             )
             leaving.removeValue(forKey: room)?.resume(throwing: problem)
+            let unmade = PhoneError(
+                .state,
+                "The account was unregistered before the room was made. Register it, and make the room then."
+            )
+            creating.removeValue(forKey: room)?.resume(throwing: unmade)
         }
     }
 

@@ -1,11 +1,34 @@
 import CallBasics
 import MediaEngine
-import SIP
+import SIPTesting
 import SIPTransport
 import TestSupport
 import Testing
 
 @testable import CallCore
+@testable import SIP
+
+/// Who lets everybody register, and answers no call.
+private struct RingingFactory: DatagramElement {
+    typealias Event = String
+
+    var own = SocketAddress.loopback(port: 0)
+    var outputs: [ElementOutput<String>] = []
+
+    mutating func handle(_ input: ElementInput, at now: MediaTime) {
+        guard case .datagram(let bytes, _, let remote) = input, let request = try? SIPMessage(datagram: bytes),
+            request.method == .invite || request.method == .register,
+            var response = try? request.response(
+                status: request.method == .invite ? 180 : 200,
+                reason: "x",
+                tag: Bytes("f")
+            )
+        else { return }
+        if let contact = request.first(.contact) { try? response.append(.contact, contact) }
+        outputs.append(.send(response.bytes, Flow(.udp, local: own, remote: remote)))
+        if request.method == .invite { outputs.append(.event("rings")) }
+    }
+}
 
 /// Phones in a room of a conference server, over sockets of 127.0.0.1.
 @Suite(.serialized, .tags(.realtime), .onSteadyMachine) struct PhoneRoomRealTimeTests {
@@ -24,6 +47,27 @@ import Testing
 
     private func room(_ event: PhoneEvent, _ isWanted: (PhoneRoom) -> Bool) -> PhoneRoom? {
         if case .room(let room) = event, isWanted(room) { room } else { nil }
+    }
+
+    @Test func `a room whose account goes before it is made is told to be none`() async throws {
+        let factory = SIPEndpoint(RingingFactory()) { _ in .failure }
+        let place = try await factory.open(at: .loopback(port: 0), [.udp])
+        let target = "sip:factory@\(place)"
+        let alice = try await phone()
+        var account = try PhoneAccount("sip:alice@example.test")
+        account.registrar = "sip:\(place)"
+        try await alice.register(account)
+        let address = account.address
+        let made = Task {
+            try await alice.createRoom(at: target, subject: "Tea", members: ["sip:bob@example.test"], from: address)
+        }
+        var rings = factory.events.makeAsyncIterator()
+        #expect(await rings.next() == "rings")
+        await alice.unregister(address)
+        let error = await #expect(throws: PhoneError.self) { try await made.value }
+        #expect(error?.message.contains("before the room was made") == true, "\(error?.message ?? "")")
+        await alice.close()
+        await factory.close()
     }
 
     @Test func `a room is made, its members hear of it, write in it, change it, and leave`() async throws {

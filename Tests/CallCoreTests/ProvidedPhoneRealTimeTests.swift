@@ -134,6 +134,17 @@ import Testing
         await close(alice, bob)
     }
 
+    @Test func `the screen hears the end of a call that could go nowhere`() async throws {
+        let bob = try await called()
+        for _ in 0..<5 {
+            let call = CallUUID()
+            #expect(await screen.act(.start(to: "sip:alice@[2001:db8::1]"), on: call) == .fulfilled)
+            #expect(try await next() == .outgoing(call, .connecting))
+            #expect(try await next() == .ended(call, .failed))
+        }
+        await close(bob)
+    }
+
     @Test func `a push wakes the phone, which answers what its user had answered before the call came`() async throws {
         let (server, address) = try await server(push: PushSettings())
         let (alice, bob) = (try await caller(), try await called())

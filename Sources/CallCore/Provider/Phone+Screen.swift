@@ -115,14 +115,7 @@ extension Phone {
                 }
             }
         case .start(let uuid, let uri, let account, let ticket):
-            Task { [weak self] in
-                do {
-                    guard let call = try await self?.place(uri, from: account, headers: [], { _ in }) else { return }
-                    await self?.start(uuid, call, ticket)
-                } catch {
-                    await self?.finish(ticket, isDone: false)
-                }
-            }
+            Task { [weak self] in await self?.start(uuid, uri, from: account, ticket) }
         case .hold(let handle, let isHeld, let ticket):
             guard let call = calls[handle] else { return finish(ticket, isDone: false) }
             screen?.begin(ticket, toHold: handle, isHeld)
@@ -177,10 +170,16 @@ extension Phone {
         consult { desk, now in desk.done(ticket, isDone: isDone, at: now) }
     }
 
-    private func start(_ uuid: CallUUID, _ call: PhoneCall, _ ticket: CallDesk.Ticket) {
-        let (handle, id) = (call.handle, call.callID)
-        consult { desk, now in desk.started(uuid, handle, callID: id, ticket, at: now) }
-        continuation.yield(.outgoing(call))
+    private func start(_ uuid: CallUUID, _ uri: String, from account: String?, _ ticket: CallDesk.Ticket) async {
+        do {
+            let call = try await place(uri, from: account, headers: []) { _ in }
+            // What comes of it, comes in turns after this one.
+            let (handle, id) = (call.handle, call.callID)
+            consult { desk, now in desk.started(uuid, handle, callID: id, ticket, at: now) }
+            continuation.yield(.outgoing(call))
+        } catch {
+            finish(ticket, isDone: false)
+        }
     }
 
     private func noteConnected(_ handle: CallHandle) {

@@ -1,4 +1,5 @@
 public import CallBasics
+import SDP
 import Synchronization
 
 extension Call {
@@ -101,11 +102,15 @@ extension Call {
 
     private func sendKeys(_ commands: [RTPSendCommand]) throws(EngineError) {
         let stream = stream
-        guard stream.agreement.telephoneEvents != nil else {
+        let agreement = stream.agreement
+        guard agreement.codec != nil, agreement.telephoneEvents != nil else {
             throw .state(
                 .notAgreed,
                 "\(name) has agreed on no payload type for telephone events. Agree on one, usually 101."
             )
+        }
+        guard agreement.direction.sends else {
+            throw .state(.notAgreed, "\(name) is to send nothing now. Wait until the other side wants to hear it.")
         }
         let places = stream.sender.keyPlaces
         guard places.take(commands.count) else { throw tooManyKeys }

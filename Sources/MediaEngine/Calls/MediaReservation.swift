@@ -11,27 +11,32 @@ public final class MediaReservation: Sendable {
     /// Where its RTCP must go when RTP and RTCP do not share one port.
     public let localControlAddress: SocketAddress?
 
-    private let sockets: Mutex<CallSockets?>
+    private struct State {
+        var sockets: CallSockets?
+        var isReleased = false
+    }
+
+    private let state: Mutex<State>
 
     init(_ sockets: CallSockets) {
         localAddress = sockets.local
         localControlAddress = sockets.localControl
-        self.sockets = Mutex(sockets)
+        state = Mutex(State(sockets: sockets))
     }
 
-    /// Closes the ports, unless a call has them.
+    /// Closes the ports, unless a call has them; if that comes about in vain, they are closed then.
     public func release() {
-        sockets.withLock { $0 = nil }
+        state.withLock { $0 = State(isReleased: true) }
     }
 
     /// Does `body` with the sockets; no call takes them meanwhile, and they are nil when one has them.
     func withSockets<Result>(_ body: (_ media: UDPSocket?, _ control: UDPSocket?) -> Result) -> Result {
-        sockets.withLock { body($0?.link as? UDPSocket, $0?.controlLink as? UDPSocket) }
+        state.withLock { body($0.sockets?.link as? UDPSocket, $0.sockets?.controlLink as? UDPSocket) }
     }
 
     /// The ports, once.
     func take() throws(EngineError) -> CallSockets {
-        guard let sockets = sockets.withLock({ $0.take() }) else {
+        guard let sockets = state.withLock({ $0.sockets.take() }) else {
             throw .state(
                 .reservationUsed,
                 "The ports of \(localAddress) are another call's, or released. Reserve others."
@@ -42,6 +47,6 @@ public final class MediaReservation: Sendable {
 
     /// Takes the ports back from a call that could not be made.
     func giveBack(_ sockets: CallSockets) {
-        self.sockets.withLock { $0 = sockets }
+        state.withLock { if !$0.isReleased { $0.sockets = sockets } }
     }
 }

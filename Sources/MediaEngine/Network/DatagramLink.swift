@@ -26,6 +26,11 @@ public protocol DatagramLink: AnyObject, Sendable {
     /// Thread: any.
     var droppedCount: Int { get }
 
+    /// Datagrams that were read and were nobody's, before anybody took them: forgeries.
+    ///
+    /// Thread: that which reads.
+    var forgedCount: Int { get }
+
     /// Answers from the network that what was sent did not arrive, as that nobody listens there.
     ///
     /// Thread: any.
@@ -39,6 +44,9 @@ extension DatagramLink {
 
     /// None.
     public var droppedCount: Int { 0 }
+
+    /// None.
+    public var forgedCount: Int { 0 }
 
     /// None.
     public var unreachableCount: Int { 0 }

@@ -90,6 +90,9 @@ package final class RTPPort {
     /// Thread: any.
     var droppedCount: Int { link.droppedCount }
 
+    /// Datagrams of RTP's port that the link itself found to be nobody's.
+    var forgedCount: Int { link.forgedCount }
+
     /// Answers that what was sent from RTP's port did not arrive.
     ///
     /// Thread: any.

@@ -59,6 +59,8 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
     // One thread owns these, and no access lasts longer than a call, so checking each would be a waste of the tick.
     @exclusivity(unchecked) private var pacing = ReceptionPacing()
     @exclusivity(unchecked) private var flood = FloodDetector()
+    /// Datagrams that the link found to be nobody's, by the last look.
+    private var forgedCount = 0
     @exclusivity(unchecked) private var redReceiver = REDReceiver()
     @exclusivity(unchecked) private var eventReceiver = TelephoneEventReceiver()
     @exclusivity(unchecked) private var stray = StrayPacket()
@@ -160,6 +162,10 @@ package final class RTPReceiveFilter: ControlledFilter<RTPReceiveCommand, RTPRec
                 break
             }
         }
+        // Forgeries are dropped below, and cost as much.
+        let forged = leg.port.forgedCount
+        foreignCount &+= forged &- forgedCount
+        forgedCount = forged
         leg.port.accept(only: flood.isFlood(foreignCount, at: now) ? leg.session.onlyAddresses : nil)
         if isNewSource {
             if hasSource { emit(.sourceChanged, io) }

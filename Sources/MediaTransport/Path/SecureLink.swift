@@ -22,6 +22,7 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
     private let body: UnsafeMutableBufferPointer<UInt8>
     /// How many datagrams were read in a tick.
     private var reading: (tick: MediaTime, count: Int) = (.zero, 0)
+    package private(set) var forgedCount = 0
 
     package convenience init(_ path: SecurePath, over base: any DatagramLink) { self.init(path, nil, over: base) }
 
@@ -82,7 +83,10 @@ package final class SecureLink: DatagramLink, @unchecked Sendable {
                 buffer.withUnsafeMutableBytes { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[place])) }
             }
             if path.awaitsKeys, keep(buffer.span, place.count, source, datagram.arrival) { continue }
-            guard let count = path.unprotect(&buffer, count: place.count) else { continue }
+            guard let count = path.unprotect(&buffer, count: place.count) else {
+                forgedCount &+= 1
+                continue
+            }
             return ReceivedDatagram(byteCount: count, source: source, arrival: datagram.arrival)
         }
         return nil

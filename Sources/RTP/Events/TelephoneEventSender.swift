@@ -191,7 +191,9 @@ package struct TelephoneEventSender: ~Copyable, Sendable {
     private mutating func resolveStop(at timestamp: UInt32) {
         guard item.units < 0 else { return }
         let elapsed = Int64(timestamp &- eventStart)
-        item.units = max(elapsed, claimed, -item.units)
+        // What was told reaches the end of a segment: the next one has to last, too.
+        let told = claimed > 0 && claimed == segmentOffset ? claimed &+ 1 : claimed
+        item.units = max(elapsed, told, -item.units)
         if claimed > 0, elapsed &+ interval >= item.units { nextPacketTime = timestamp }
     }
 

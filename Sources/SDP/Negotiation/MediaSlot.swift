@@ -239,7 +239,9 @@ struct MediaSlot: Hashable, Sendable {
         guard described.contains(where: { $0.role == .codec }) ? pairs.hasCodec : !pairs.isEmpty else {
             throw refuse("has none of the formats offered")
         }
-        guard view.remote.host != nil else { throw refuse("has no address") }
+        guard let host = view.remote.host else { throw refuse("has no address") }
+        // What goes to one place is answered from one (RFC 3264, section 6.1).
+        guard !Destination.isMulticast(host) else { throw refuse("goes to a multicast address") }
         let media = view.agreedMedia(entry, pairs, isOfferer: true)
         guard media.keys != nil || !media.transport.hasKeysInDescription || view.configuration.media[entry].keys.isEmpty
         else { throw refuse("has no line of a key that was offered") }

@@ -1,4 +1,5 @@
 import MediaEngine
+import SDP
 import Testing
 
 /// What an application does with a running call, in virtual time.
@@ -157,6 +158,26 @@ import Testing
         let silent = try await Pair { $0.agreement.telephoneEvents = nil }
         let error = #expect(throws: EngineError.self) { try silent.caller.sendDTMF("1") }
         #expect("\(error.map { "\($0)" } ?? "")".contains("telephone events"))
+        let waiting = try await Pair { $0.agreement = .nothing }
+        #expect(throws: EngineError.self) { try waiting.caller.sendDTMF("1") }
+    }
+
+    @Test func `a side that is to send nothing sends no keys, nor what waits of them`() async throws {
+        let pair = try await Pair()
+        try pair.advance(200)
+        try pair.caller.sendDTMF("12", duration: .milliseconds(250), gap: .milliseconds(400))
+        try pair.advance(300)
+        let agreed = pair.caller.agreement
+        var held = agreed
+        held.direction = .receiveOnly
+        try await pair.caller.update(held)
+        let error = #expect(throws: EngineError.self) { try pair.caller.sendDTMF("3") }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("send nothing"))
+        try pair.advance(1000)
+        try await pair.caller.update(agreed)
+        try pair.caller.sendDTMF("4")
+        try pair.advance(1000)
+        #expect(pair.callee.receivedKeys == "14")
     }
 
     @Test func `in-band keys are heard by the detector at the other end`() async throws {

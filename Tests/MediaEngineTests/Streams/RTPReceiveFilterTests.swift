@@ -162,6 +162,22 @@ import Testing
         #expect(rig.goodbyeCount == 1)
     }
 
+    @Test func `the socket is to drop what strangers send also where the link finds it forged`() throws {
+        let rig = try ReceiveRig()
+        for number in 0..<5 {
+            rig.send(number)
+            rig.tick(2)
+        }
+        rig.link.forgedCount = 64
+        rig.tick(20)
+        #expect(rig.link.acceptedSources.isEmpty)
+        rig.link.forgedCount += 65
+        rig.tick()
+        #expect(rig.link.acceptedSources.first == ReceiveRig.peer)
+        rig.tick(500)
+        #expect(rig.link.acceptedSources.isEmpty)
+    }
+
     @Test(arguments: [ReceiveRig.peer, ReceiveRig.peer.with(port: 9)])
     func `the socket is to drop what strangers send while they flood it, and only then`(named: SocketAddress) throws {
         let rig = try ReceiveRig(named: named)

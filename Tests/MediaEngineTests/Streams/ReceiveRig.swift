@@ -14,6 +14,7 @@ final class ScriptedLink: DatagramLink, @unchecked Sendable {
     private(set) var acceptedSources: [SocketAddress] = []
     /// How often it is still to refuse that.
     var refusalCount = 0
+    var forgedCount = 0
 
     func add(_ bytes: [UInt8], from source: SocketAddress, at arrival: MediaTime) {
         waiting.append((bytes, source, arrival))

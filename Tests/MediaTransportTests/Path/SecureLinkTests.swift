@@ -149,6 +149,7 @@ import Testing
         #expect(receive(other) == Packets.media(2))
         let counts = farPath.statistics
         #expect(counts.replayed == 1 && counts.unauthentic == 98 && counts.otherKey == 1 && counts.malformed == 1)
+        #expect(other.forgedCount == 101)
     }
 
     @Test func `a flood ends what is read in a tick`() throws {

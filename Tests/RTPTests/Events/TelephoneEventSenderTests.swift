@@ -97,6 +97,20 @@ import Testing
         #expect(ends == 3)
     }
 
+    /// Wherever a key is let go, at the end of a segment among them.
+    @Test(arguments: [8000, 16_000, 48_000] as [UInt32]) func `a held key that goes on in segments ends with a length`(
+        clockRate: UInt32
+    ) {
+        let segment = Int(0xFFFF / (clockRate / 100))
+        for stop in segment - 3...segment + 4 {
+            var sender = TelephoneEventSender(clockRate: clockRate)
+            sender.start(5)
+            let sent = Self.run(&sender) { tick, sender in if tick == stop { sender.stop() } }.map(\.packet)
+            let ends = sent.filter(\.event.isEnd)
+            #expect(ends.count == 3 && ends.allSatisfy { $0.event.duration > 0 }, "\(stop)")
+        }
+    }
+
     @Test(arguments: [0, 1, 5, 409, 410, 411, 412, 500]) func `a long event is one press at the receiver`(lost: Int)
         throws
     {

@@ -153,7 +153,8 @@ import Testing
         ("m=audio 5000 RTP/AVP 18\n", "none of the formats"),
         ("m=audio 5000 RTP/AVP 101\na=rtpmap:101 telephone-event/8000\n", "none of the formats"),
         ("m=audio 5000 RTP/AVP 99\n", "none of the formats"), ("m=audio x RTP/AVP 0\n", "not understood"),
-        ("m=audio 5000 RTP/AVP\n", "not understood"),
+        ("m=audio 5000 RTP/AVP\n", "not understood"), (pcmu + "c=IN IP4 239.1.1.1/1\n", "multicast"),
+        (pcmu + "c=IN IP6 ff15::101\n", "multicast"),
     ])
     func `an answer that does not fit the offer is refused, and the offer goes on waiting`(
         media: String,

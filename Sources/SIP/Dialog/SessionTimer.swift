@@ -48,6 +48,16 @@ package struct SessionTimer: Hashable, Sendable {
         endAt = now + interval - min(.seconds(32), interval / 3)
     }
 
+    /// Has a refresh that was refused for the moment tried again, while the session lasts: after `wait`, else half of what is left.
+    ///
+    /// Source: RFC 4028, section 10
+    mutating func postpone(by wait: Duration?, at now: MediaTime) {
+        guard isRefresher, let endAt else { return }
+        let left = endAt - now
+        let pause = max(wait ?? left / 2, left / 8, .seconds(5))
+        if pause < left { refreshAt = now + pause }
+    }
+
     /// Does what is due; before `deadline` that is nothing.
     ///
     /// A refresh that is to be tried again, as after 491, is the caller's, until the session ends.

@@ -23,7 +23,6 @@ struct Connection: Sendable {
     /// Whether a line end came that may be the first half of a ping.
     private var hasHalfPing = false
     /// Whether a request was not answered: it serves no new ones.
-    private(set) var isSuspect = false
     private var suspicionEnd: MediaTime?
     private(set) var keepAlive: KeepAlive?
     private var hasPonged = false
@@ -43,7 +42,7 @@ struct Connection: Sendable {
     var isAccepted: Bool { target == nil && flow.transport != .udp }
     var waitingByteCount: Int { framer.waitingByteCount }
     /// Whether new requests may leave by it.
-    var isUsable: Bool { !isEnding && !isSuspect }
+    var isUsable: Bool { !isEnding && suspicionEnd == nil }
 
     private var isEnding: Bool { if case .ending = state { true } else { false } }
 
@@ -86,10 +85,9 @@ struct Connection: Sendable {
 
     mutating func noteUse(at now: MediaTime) { lastUse = now }
 
-    /// A request was not answered: no new one leaves by it, and it closes unless something comes.
+    /// A request was not answered: no new one leaves by it until something comes, and it closes where nothing does.
     mutating func suspect(at now: MediaTime) {
-        guard !isSuspect else { return }
-        (isSuspect, suspicionEnd, keepAlive) = (true, now + timers.suspicion, nil)
+        if suspicionEnd == nil { suspicionEnd = now + timers.suspicion }
     }
 
     mutating func keep(_ agreement: KeepAlive.Agreement, _ generator: inout SeededGenerator, at now: MediaTime) {

@@ -110,9 +110,9 @@ extension FlowTable {
         return true
     }
 
-    /// Notes that a request by a connection was not answered in time: new ones leave by another connection.
+    /// Notes that a request by a connection was not answered in time: new ones leave by another connection until something comes.
     ///
-    /// It closes unless something comes by it; of UDP it says nothing.
+    /// It closes where nothing does; of UDP it says nothing.
     package mutating func noteUnanswered(on flow: Flow, at now: MediaTime) {
         guard flow.transport != .udp, let slot = slots[flow], var connection = take(slot) else { return }
         connection.suspect(at: now)

@@ -52,8 +52,10 @@ package struct Via: HeaderValue {
 
     /// Notes where the request came from, as a server does: the host where it says something new, the port when asked.
     ///
+    /// What its sender wrote of that itself is taken away: it could name anybody.
     /// Source: RFC 3261, section 18.2.1; RFC 3581, section 4
     package mutating func note(sourceHost: Bytes, port: UInt16) {
+        parameters.remove("received")
         if wantsResponsePort { parameters.set("rport", to: Bytes(decimal: port)) }
         if wantsResponsePort || !isSameHost(host, sourceHost) { parameters.set("received", to: sourceHost) }
     }

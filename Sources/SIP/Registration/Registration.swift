@@ -130,6 +130,19 @@ package struct Registration: Sendable {
         begin(.register, .wish)
     }
 
+    /// Makes the binding anew, since its flow has ended: at once, or where one after the other ended soon, in a while that grows.
+    ///
+    /// `isProven` says that the flow worked before.
+    /// Source: RFC 5626, section 4.5
+    package mutating func replaceFlow(isProven: Bool, at now: MediaTime) {
+        guard isWanted else { return }
+        let delay = schedule.lossDelay(isProven: isProven)
+        guard let delay, running == nil, isReachable else { return begin(.register, .wish) }
+        deadline = now + delay
+        isUnanswered = true
+        finish(.failed, .failure(.unreachable))
+    }
+
     /// Takes the own binding away, no other; with `isOfFormer` also one that a process before this one, of the same instance, may
     /// have made.
     package mutating func unregister(isOfFormer: Bool = false, at now: MediaTime) {

@@ -83,6 +83,8 @@ struct RegistrationSchedule: Sendable {
     var generator: SeededGenerator
     /// How many temporary failures came one after another.
     private(set) var failureCount = 0
+    /// How many flows ended, one after another, before they had proved to work.
+    private var lossCount = 0
 
     init(_ generator: SeededGenerator) { self.generator = generator }
 
@@ -102,10 +104,19 @@ struct RegistrationSchedule: Sendable {
 
     /// The time to the next attempt after a temporary failure (RFC 5626, section 4.5).
     mutating func retryDelay(hasOtherFlow: Bool, retryAfter: UInt32?) -> Duration {
-        let base = hasOtherFlow ? 90.0 : 30.0
-        let longest = min(1800, base * Double(1 << min(failureCount, 10)))
         failureCount += 1
-        return max(.seconds(longest * (0.5 + 0.5 * generator.nextUnit())), Self.pause(retryAfter))
+        return max(delay(failureCount, base: hasOtherFlow ? 90 : 30), Self.pause(retryAfter))
+    }
+
+    /// The time to the next attempt after a flow has ended; nil for at once: the first may have met a server that began anew.
+    mutating func lossDelay(isProven: Bool) -> Duration? {
+        lossCount = isProven ? 0 : lossCount + 1
+        return lossCount > 1 ? delay(lossCount - 1, base: 30) : nil
+    }
+
+    private mutating func delay(_ count: Int, base: Double) -> Duration {
+        let longest = min(1800, base * Double(1 << min(count - 1, 10)))
+        return .seconds(longest * (0.5 + 0.5 * generator.nextUnit()))
     }
 
     /// A refusal is not tried again for an hour.

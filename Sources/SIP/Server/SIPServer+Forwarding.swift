@@ -169,7 +169,7 @@ extension SIPServer {
     /// The transaction of a way has ended without a final response.
     mutating func fail(_ id: BranchID, _ failure: TransactionFailure, at now: MediaTime) {
         guard let branch = branches[id] else { return }
-        if failure == .timeout, let flow = branch.flow { flows.noteUnanswered(on: flow, at: now) }
+        if failure == .timeout, !branch.isHeard, let flow = branch.flow { flows.noteUnanswered(on: flow, at: now) }
         if branch.targets == nil, failure == .unreachable, !branch.isHeard {
             // Its flow has died: by names, then.
             branches[id]?.flow = nil

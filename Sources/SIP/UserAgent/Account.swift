@@ -39,6 +39,10 @@ struct Account: Sendable {
     var target: Target?
     /// The flow that the binding was made by.
     var flow: Flow?
+    /// Since when.
+    var flowTime = MediaTime.zero
+    /// A flow that has lasted so long works.
+    static let provingTime = Duration.seconds(120)
     /// The own address as the server sees it.
     var publicAddress: SocketAddress?
     /// How often that was another one, each time it was told.
@@ -241,6 +245,7 @@ extension UserAgent {
         at now: MediaTime
     ) {
         if let former = account.flow, former != flow { flows.release(former, at: now) }
+        if account.flow != flow { account.flowTime = now }
         account.flow = flow
         _ = flows.keep(
             flow,
@@ -280,7 +285,9 @@ extension UserAgent {
             tell(.flowEnded(handle, flow, end))
             accounts[handle]?.flow = nil
             guard var account = accounts[handle] else { continue }
-            account.registration?.refresh(at: now)
+            // That the own address has gone tells nothing of the server.
+            let isProven = end == .addressGone || now - account.flowTime >= Account.provingTime
+            account.registration?.replaceFlow(isProven: isProven, at: now)
             accounts[handle] = account
             settle(handle, at: now)
         }

@@ -30,10 +30,11 @@ extension UserAgent {
                 calls[handle] = call
             }
         case .subscription(let handle):
-            if var subscription = subscriptions[handle], let next = subscription.dialog?.takeNumber() {
-                number = next
-                subscriptions[handle] = subscription
-            }
+            guard var subscription = subscriptions[handle] else { break }
+            number = subscription.dialog?.takeNumber() ?? number
+            // A dialog that a NOTIFY makes goes on from there.
+            if subscription.dialog == nil { subscription.number = number }
+            subscriptions[handle] = subscription
         case .invite, .success, .farewell, .roomFarewell, .user: break
         }
         try errand.request.set(.cSeq, to: CSeq(number, cSeq.method))

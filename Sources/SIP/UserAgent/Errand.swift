@@ -258,7 +258,8 @@ extension UserAgent {
     /// The transaction has ended without a final response.
     mutating func fail(_ id: ErrandID, _ failure: TransactionFailure, at now: MediaTime) {
         guard let errand = errands[id] else { return }
-        if failure == .timeout, let flow = errand.flow { flows.noteUnanswered(on: flow, at: now) }
+        // By a connection that a provisional response came by, the other side was reached.
+        if failure == .timeout, !errand.isHeard, let flow = errand.flow { flows.noteUnanswered(on: flow, at: now) }
         if errand.targets == nil, failure == .unreachable, !errand.isTakenBack, !errand.isHeard {
             // Its flow has died: by names, then.
             return resolve(id, at: now)
@@ -304,7 +305,7 @@ extension UserAgent {
             errands.setDeadline(of: id, to: now + timers.patience * 2)
             return transactions.cancel(transaction, at: now)
         }
-        if let flow = errand.flow { flows.noteUnanswered(on: flow, at: now) }
+        if !errand.isHeard, let flow = errand.flow { flows.noteUnanswered(on: flow, at: now) }
         if let transaction = errand.transaction { errandOfTransaction[transaction] = nil }
         goOn(id, .timeout, nil, at: now)
     }

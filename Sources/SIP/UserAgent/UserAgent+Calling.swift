@@ -186,6 +186,8 @@ extension UserAgent {
         guard var call = calls[handle] else { return }
         let isCancelled = call.stage == .ending
         if let early = call.early(dialog.id) { (call.session, call.exchange) = (early.session, early.exchange) }
+        // What another phone described may have been told last.
+        let isOutdone = call.early.contains { $0.dialog != dialog.id && $0.session.agreed != nil }
         call.early = []
         for id in call.earlyDialogs { callOfDialog[id] = nil }
         call.earlyDialogs = []
@@ -206,7 +208,8 @@ extension UserAgent {
         guard result.isTaken else {
             return leave(handle, CallEnd(.us, .unacceptable, response: response), at: now)
         }
-        if let agreed = result.agreed { tell(.agreed(handle, agreed)) }
+        let agreed = result.agreed ?? (isOutdone ? call.session?.agreed : nil)
+        if let agreed { tell(.agreed(handle, agreed)) }
         tell(.established(handle))
         tellReferrer(of: call, handle, status: 200, at: now)
         goOn(handle, at: now)

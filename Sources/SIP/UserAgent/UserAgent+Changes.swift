@@ -64,7 +64,7 @@ extension UserAgent {
         } catch {
             // Nothing left: the call is as it was.
             update(handle) { $0.asked = $0.wanted }
-            refused(handle, status: 488, at: now)
+            refused(handle, status: 488, nil, at: now)
         }
     }
 
@@ -82,6 +82,7 @@ extension UserAgent {
         guard status >= 200 else {
             guard case .new(let number) = reliability(of: response, id), let dialog = try? DialogID(response: response)
             else { return }
+            takeEarlyAnswer(of: response, handle)
             return acknowledge(number, in: dialog, of: id, at: now)
         }
         guard status < 300 else { return handleChange(of: handle, response, nil, errand.request, at: now) }
@@ -97,6 +98,21 @@ extension UserAgent {
         let result = takeAnswer(of: response, .success, &call)
         acknowledge(dialog, id, with: result.answer, at: now)
         changed(call, handle, by: response, to: errand, on: flow, result, at: now)
+    }
+
+    /// Takes the answer to an own change from a reliable provisional response, which may bring it (RFC 3262, section 5).
+    private mutating func takeEarlyAnswer(of response: SIPMessage, _ handle: CallHandle) {
+        guard var call = calls[handle], let description = try? response.sessionDescription() else { return }
+        let former = call.session?.agreed
+        do {
+            guard case .answer = try call.exchange.receive(.provisional, hasDescription: true) else { return }
+            try call.session?.receiveAnswer(description)
+        } catch {
+            // What is no answer is looked at again in the 2xx.
+            return
+        }
+        put(call, handle)
+        if let agreed = call.session?.agreed, call.wanted != nil || agreed != former { tell(.agreed(handle, agreed)) }
     }
 
     /// The 2xx to an own UPDATE, with an answer where it brought an offer.
@@ -173,25 +189,28 @@ extension UserAgent {
             call.changeTime = now + GlareWait.draw(isOwner: call.isCaller, &generator)
         case 405, 501:
             // It does not take what it said it takes.
-            guard request.method == .update else { return refused(handle, status: status, at: now) }
+            guard request.method == .update else { return refused(handle, status: status, response, at: now) }
             (call.takesUpdate, call.wanted) = (false, wanted)
         case 422:
             guard let response, let wishes = SessionTimer.wishes(after: response, to: call.timerWishes) else {
-                return refused(handle, status: status, at: now)
+                return refused(handle, status: status, response, at: now)
             }
             call.timerWishes = wishes
-        default: return refused(handle, status: status, at: now)
+        default: return refused(handle, status: status, response, at: now)
         }
         put(call, handle)
         goOn(handle, at: now)
     }
 
-    private mutating func refused(_ handle: CallHandle, status: Int, at now: MediaTime) {
+    private mutating func refused(_ handle: CallHandle, status: Int, _ response: SIPMessage?, at now: MediaTime) {
         let asked = calls[handle]?.asked
+        let pause: RetryAfter? = response.flatMap { try? $0.value(.retryAfter) }
         update(handle) { call in
-            // What was wished since is asked for yet.
+            // What was wished since is asked for yet, and so is a refresh that a change stood for.
             if call.wanted == asked { call.wanted = nil }
-            call.wantsRefresh = false
+            call.wantsRefresh = asked != nil && call.wantsRefresh
+            guard asked == nil, status == 480 || 500..<600 ~= status else { return }
+            call.timer?.postpone(by: pause.map { .seconds(Int64($0.seconds)) }, at: now)
         }
         // A refresh is nobody's business.
         if asked != nil { tell(.changeRefused(handle, status: status)) }

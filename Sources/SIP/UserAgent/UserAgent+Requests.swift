@@ -25,8 +25,9 @@ extension UserAgent {
 
     /// Sends a key by INFO, where no telephone events were agreed on.
     ///
-    /// Throws: `badRequest` when the call is not answered
+    /// Throws: `badRequest` when the call is not answered, or there is no network
     package mutating func send(_ key: DTMFRelay, in handle: CallHandle, at now: MediaTime) throws(SIPError) {
+        guard isReachable else { throw SIPError(.badRequest, "There is no network. Send the key once it is back.") }
         guard var call = calls[handle], call.stage == .established, var dialog = call.dialog else { throw Self.noCall }
         var request = try dialog.makeRequest(.info)
         try request.set(.contentType, to: Bytes("application/dtmf-relay"))
@@ -40,6 +41,8 @@ extension UserAgent {
     /// What a request within a call comes to: a call that the other side does not know any more is over.
     mutating func handleWithin(_ handle: CallHandle, _ response: SIPMessage?, at now: MediaTime) {
         guard response == nil || response?.statusCode == 481 || response?.statusCode == 408 else { return }
+        // Without network it says nothing of the other side.
+        guard response != nil || isReachable else { return }
         leave(handle, CallEnd(.network, .timeout, response: response), at: now)
     }
 

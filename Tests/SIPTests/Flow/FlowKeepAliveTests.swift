@@ -154,39 +154,3 @@ import Testing
         #expect(kept == [true, true, false])
     }
 }
-
-@Suite struct FlowBackOffTests {
-    /// The table of RFC 5626, section 4.5, in minutes.
-    @Test(arguments: [
-        (1, 0.5...1.0, 1.5...3.0), (2, 1.0...2.0, 3.0...6.0), (3, 2.0...4.0, 6.0...12.0), (4, 4.0...8.0, 12.0...24.0),
-        (5, 8.0...16.0, 15.0...30.0), (6, 15.0...30.0, 15.0...30.0), (50, 15.0...30.0, 15.0...30.0),
-    ])
-    func `the wait grows with each failure`(
-        count: Int,
-        alone: ClosedRange<Double>,
-        beside: ClosedRange<Double>
-    ) {
-        for (hasOtherFlow, range) in [(false, alone), (true, beside)] {
-            var waits: [Double] = []
-            for seed in 0..<200 {
-                var (backOff, generator) = (FlowBackOff(), SeededGenerator(seed: UInt64(seed)))
-                var wait = Duration.zero
-                for _ in 0..<count { wait = backOff.fail(hasOtherFlow: hasOtherFlow, &generator) }
-                waits.append(wait.milliseconds / 60_000)
-            }
-            #expect(waits.allSatisfy(range.contains))
-            let width = range.upperBound - range.lowerBound
-            #expect((waits.min() ?? 0) < range.lowerBound + width / 10)
-            #expect((waits.max() ?? 0) > range.upperBound - width / 10)
-        }
-    }
-
-    @Test func `a success begins anew, and Retry-After pushes it out`() {
-        var (backOff, generator) = (FlowBackOff(), SeededGenerator(seed: 1))
-        for _ in 0..<5 { _ = backOff.fail(hasOtherFlow: false, &generator) }
-        backOff.succeed()
-        #expect(backOff.fail(hasOtherFlow: false, &generator) <= .seconds(60))
-        #expect(backOff.fail(hasOtherFlow: false, retryAfter: .seconds(1000), &generator) == .seconds(1000))
-        #expect(backOff.fail(hasOtherFlow: false, retryAfter: .seconds(9_999_999), &generator) == .seconds(3600))
-    }
-}

@@ -33,6 +33,7 @@ import Testing
     @Test(arguments: [
         ("SIP/2.0/UDP 10.1.1.1;rport;branch=b", "SIP/2.0/UDP 10.1.1.1;rport=9988;branch=b;received=192.0.2.1"),
         ("SIP/2.0/UDP host;branch=b", "SIP/2.0/UDP host;branch=b;received=192.0.2.1"),
+        ("SIP/2.0/TCP 192.0.2.1:6379;branch=b;received=127.0.0.1", "SIP/2.0/TCP 192.0.2.1:6379;branch=b"),
         ("SIP/2.0/UDP 192.0.2.1;branch=b", "SIP/2.0/UDP 192.0.2.1;branch=b"),
     ])
     func `a server notes where a request came from`(text: String, noted: String) throws {

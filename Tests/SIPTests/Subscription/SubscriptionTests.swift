@@ -127,6 +127,28 @@ import Testing
         #expect(try requests.last?.to()?.tag == Bytes("server"))
     }
 
+    @Test mutating func `behind a challenge, a state before the answer makes a dialog that counts on`() throws {
+        var account = AccountConfiguration(identity: NameAddress(try SIPURI("sip:alice@192.0.2.99")))
+        account.credentials = [Credentials(userName: "alice", password: "wonderland")]
+        let made = account
+        let handle = world.with(0) { agent, _ in agent.addAccount(made) }
+        var wishes = SubscriptionWishes(
+            try SIPURI("sip:alice@192.0.2.99"),
+            event: "message-summary",
+            accept: [MessageSummary.contentType]
+        )
+        wishes.account = handle
+        let asked = wishes
+        _ = try world.with(0) { agent, now in try agent.subscribe(asked, at: now) }
+        world.run(for: .milliseconds(50))
+        try answer(401, ("WWW-Authenticate", #"Digest realm="x", nonce="1", qop="auth", algorithm=SHA-256"#))
+        try notify("active;expires=3600", "Messages-Waiting: no\r\n")
+        try answer(200, ("Expires", "3600"))
+        world.run(for: .seconds(3100))
+        let numbers = try requests.map { try #require(try $0.cSeq()).number }
+        #expect(numbers.count == 3 && zip(numbers, numbers.dropFirst()).allSatisfy(<), "\(numbers)")
+    }
+
     @Test mutating func `one who answers and tells nothing is asked again, ever later`() throws {
         _ = try subscribe()
         for _ in 0..<4 {

@@ -14,12 +14,14 @@ private struct RegistrarWorld {
     /// Whether it sees the agent at another port each time.
     var isRestless = false
     var isDown = false
+    /// Whether it ends each connection once it has answered.
+    var isCurt = false
     var granted: UInt32 = 3600
     var requests: [SIPMessage] = []
     var words: [String] = []
     static let user = Credentials(userName: "alice", password: "wonderland")
 
-    init(_ credentials: [Credentials] = [user]) throws {
+    init(_ credentials: [Credentials] = [user], transport: String = "") throws {
         let identity = NameAddress(try SIPURI("sip:alice@192.0.2.9"))
         agent = UserAgent(AgentConfiguration(identity: identity), seed: 7)
         let own = try #require(SocketAddress(host: "10.0.0.1", port: 5060))
@@ -27,6 +29,7 @@ private struct RegistrarWorld {
         var configuration = AccountConfiguration(identity: identity)
         configuration.credentials = credentials
         configuration.instance = "urn:uuid:00000000-0000-4000-8000-000000000001"
+        configuration.registrar = try SIPURI("sip:192.0.2.9\(transport)")
         account = agent.addAccount(configuration)
     }
 
@@ -37,10 +40,16 @@ private struct RegistrarWorld {
                 guard let message = try? SIPMessage(datagram: bytes) else { continue }
                 requests.append(message)
                 guard !isDown, let response = try answer(message) else { continue }
-                agent.handle(.datagram(response.bytes, local: flow.local, remote: flow.remote), at: now)
+                guard flow.transport != .udp else {
+                    agent.handle(.datagram(response.bytes, local: flow.local, remote: flow.remote), at: now)
+                    continue
+                }
+                agent.handle(.bytes(response.bytes, flow), at: now)
+                if isCurt { agent.handle(.failed(flow), at: now) }
             case .event(let event):
                 if let word = event.word { words.append(word) }
-            case .open, .close, .ask: break
+            case .open(let flow, _): agent.handle(.opened(flow), at: now)
+            case .close, .ask: break
             }
         }
     }
@@ -192,6 +201,26 @@ struct AccountTests {
         #expect(counts.errands == 0)
         #expect(counts.transactions.transactions <= 2)
         #expect(counts.names == 0)
+    }
+
+    @Test func `a registrar that ends each connection soon is not asked without end`() throws {
+        var world = try RegistrarWorld(transport: ";transport=tcp")
+        world.isCurt = true
+        try world.register()
+        // The first may have met a server that began anew.
+        #expect(world.requests.count == 2)
+        #expect(world.words.suffix(2) == ["flow closed", "registration failed"], "\(world.words)")
+        try world.run(for: .seconds(3600))
+        #expect(7...12 ~= world.requests.count, "\(world.requests.count)")
+        // Once one lasts, the next end is the first again.
+        world.isCurt = false
+        try world.run(for: .seconds(1800))
+        let (count, now) = (world.requests.count, world.now)
+        #expect(world.words.last == "registration ok")
+        let flow = try #require(world.agent.accounts[world.account]?.flow)
+        world.agent.handle(.failed(flow), at: now)
+        try world.carry()
+        #expect(world.requests.count == count + 1 && world.words.last == "registration ok")
     }
 
     @Test func `after a long sleep it registers anew`() throws {

@@ -69,6 +69,28 @@ import Testing
         end()
     }
 
+    @Test mutating func `a key, and a transfer, that were under way end no call`() throws {
+        test.world.arrives = { _ in false }
+        let (alice, target) = (alice, try SIPURI("sip:carol@192.0.2.3"))
+        try test.world.with(0) { agent, now in
+            try agent.send(DTMFRelay("5", duration: .milliseconds(100)), in: alice, at: now)
+            try agent.transfer(alice, to: target, at: now)
+        }
+        test.world.run(for: .milliseconds(100))
+        setNetwork(false)
+        #expect(throws: SIPError.self) {
+            try test.world.with(0) { agent, now in
+                try agent.send(DTMFRelay("6", duration: .milliseconds(100)), in: alice, at: now)
+            }
+        }
+        test.world.run(for: .seconds(40))
+        #expect(test.world.words(0) == ["transfer failed(status: 408)"])
+        setNetwork(true)
+        test.world.run(for: .seconds(2))
+        #expect(test.world.words(0).isEmpty)
+        end()
+    }
+
     @Test(arguments: [false, true])
     mutating func `when it is back each call asks whether the other side is still there`(isGone: Bool) {
         setNetwork(false)

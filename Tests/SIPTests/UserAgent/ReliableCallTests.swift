@@ -182,8 +182,72 @@ import Testing
         world.handle(.datagram(bytes, local: local, remote: remote), at: .agent(0))
     }
 
-    private static let offer =
-        "v=0\r\no=- 1 1 IN IP4 192.0.2.9\r\ns=-\r\nc=IN IP4 192.0.2.9\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n"
+    private static let offer = description("192.0.2.9")
+
+    private static func description(_ host: String) -> String {
+        "v=0\r\no=- 1 1 IN IP4 \(host)\r\ns=-\r\nc=IN IP4 \(host)\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n"
+    }
+
+    /// Where sound goes by what was told last, and whether the call is answered then.
+    private mutating func remoteHost() -> String? {
+        world.takeEvents(0).compactMap { event in
+            if case .agreed(_, let session) = event { session.audio?.remote?.host } else { nil }
+        }.last
+    }
+
+    @Test(arguments: [true, false])
+    mutating func `of two phones that describe sound before the answer, the one that answers has it`(
+        isDescribedAgain: Bool
+    ) throws {
+        _ = try world.add("alice")
+        let target = try SIPURI("sip:carol@192.0.2.9")
+        _ = try world.with(0) { agent, now in
+            try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+        }
+        let invite = try SIPMessage(datagram: try #require(world.sent.last).bytes)
+        let number = try #require(try invite.cSeq()).number
+        for (tag, host) in [("a", "192.0.2.10"), ("b", "192.0.2.11")] {
+            let head = ["SIP/2.0 183 Session Progress", "CSeq: \(number) INVITE"]
+            try send(head, of: invite, tag: tag, description: Self.description(host))
+            #expect(remoteHost() == host)
+        }
+        let again = isDescribedAgain ? Self.description("192.0.2.10") : ""
+        try send(["SIP/2.0 200 OK", "CSeq: \(number) INVITE"], of: invite, tag: "a", description: again)
+        #expect(remoteHost() == "192.0.2.10")
+    }
+
+    @Test mutating func `the answer to a hold may come in a reliable response before the 200`() throws {
+        _ = try world.add("alice")
+        let target = try SIPURI("sip:carol@192.0.2.9")
+        let alice = try world.with(0) { agent, now in
+            try agent.call(target, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+        }
+        func last() throws -> (SIPMessage, UInt32) {
+            let sent = try #require(world.sent.last { $0.startLine.hasPrefix("INVITE") })
+            let invite = try SIPMessage(datagram: sent.bytes)
+            return (invite, try #require(try invite.cSeq()).number)
+        }
+        let (invite, number) = try last()
+        try send(["SIP/2.0 200 OK", "CSeq: \(number) INVITE"], of: invite, tag: "c", description: Self.offer)
+        try world.hold(0, alice)
+        _ = world.words(0)
+        let (change, next) = try last()
+        let answer = Self.offer.replacing(" 1 1 IN", with: " 1 2 IN") + "a=recvonly\r\n"
+        let head = ["SIP/2.0 183 Session Progress", "Require: 100rel", "RSeq: 5", "CSeq: \(next) INVITE"]
+        try sendWithin(head, of: change, description: answer)
+        #expect(world.words(0) == ["agreed  held by us"])
+        try sendWithin(["SIP/2.0 200 OK", "CSeq: \(next) INVITE"], of: change)
+        world.run(for: .seconds(1))
+        #expect(world.words(0).isEmpty && world.nodes[0].agent.counts.calls == 1)
+    }
+
+    /// The same within the dialog.
+    private mutating func sendWithin(_ head: [String], of request: SIPMessage, description: String = "") throws {
+        var outside = request
+        let to = try #require(try request.to())
+        try outside.set(.to, to: Bytes("<\(to.uri)>"))
+        try send(head, of: outside, tag: try #require(to.tag).text, description: description)
+    }
 
     @Test mutating func `an offer in a provisional response is answered in its PRACK, which leaves once`() throws {
         _ = try world.add("alice")

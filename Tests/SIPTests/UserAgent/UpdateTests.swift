@@ -111,6 +111,39 @@ import Testing
         world.with(0) { agent, now in agent.hangUp(alice, at: now) }
     }
 
+    @Test(arguments: [nil, 30])
+    func `a refresh that is refused for the moment is asked for again while the session lasts`(pause: Int?) throws {
+        var world = VirtualNetwork()
+        _ = try world.add("alice") { $0.sessionTimer = SessionTimer.Wishes(seconds: 1800) }
+        _ = try world.add("bob")
+        let uri = try SIPURI("sip:bob@192.0.2.2")
+        _ = try world.with(0) { agent, now in
+            try agent.call(uri, UserAgent.CallWishes(session: .plain("192.0.2.1")), at: now)
+        }
+        world.run(for: .seconds(1))
+        let bob = try world.call(1)
+        try world.with(1) { agent, now in try agent.answer(bob, .plain("192.0.2.2"), at: now) }
+        world.run(for: .seconds(1))
+        _ = (world.words(0), world.words(1))
+        world.arrives = { !$0.hasPrefix("UPDATE") }
+        world.run(for: .seconds(900))
+        let refresh = try SIPMessage(
+            datagram: try #require(world.sent.last { $0.startLine.hasPrefix("UPDATE") }).bytes
+        )
+        var refusal = try refresh.response(status: 503, reason: "x", tag: Bytes("x"))
+        if let pause { try refusal.set(.retryAfter, to: Bytes("\(pause)")) }
+        let (local, remote) = (world.nodes[0].address, world.nodes[1].address)
+        world.handle(.datagram(refusal.bytes, local: local, remote: remote), at: .agent(0))
+        world.arrives = { _ in true }
+        let count = world.sent.count
+        // A fifth of what is left at least, else half of it.
+        world.run(for: .seconds(pause == nil ? 300 : 90))
+        #expect(!world.sent.dropFirst(count).contains { $0.startLine.hasPrefix("UPDATE") })
+        world.run(for: .seconds(3600))
+        #expect(world.sent.dropFirst(count).contains { $0.startLine.hasPrefix("UPDATE") })
+        #expect(world.words(0).isEmpty && world.words(1).isEmpty)
+    }
+
     /// The called side has told its answer by a reliable 183; before that the offer of the INVITE is open.
     @Test(arguments: [(true, 200), (false, 500)])
     func `before the answer an UPDATE is taken once both have agreed`(hasAgreed: Bool, status: Int) throws {

@@ -45,6 +45,8 @@ package actor CallSound {
     private nonisolated let chosen: Mutex<MediaKeying?>
     /// The suite that secures it now, and the certificate that was proved.
     private var proof: (suite: SRTPSuite, fingerprint: Fingerprint?)?
+    /// How often it was secured anew: behind new keys it is another source, whose cycles nobody has to know (RFC 4568, section 7.1.4).
+    private var sourceNumber = 0
     package private(set) var call: Call?
     package private(set) var agreed: AgreedMedia?
     private var change: Task<Void, any Error>?
@@ -196,10 +198,13 @@ package actor CallSound {
             chosen = chosen ?? keyings.keying(of: media.transport)
             return chosen ?? MediaKeying.none
         }
-        let agreement = try agreement(on: media, keying)
+        var agreement = try agreement(on: media, keying)
         // Keys that are those of before go on as they are.
         if let suite = try keying.take(media, agreement, after: agreed) { proof = (suite, nil) }
         if media.association != agreed?.association { proof = nil }
+        let isOfOtherKey = media.keys?.local.keys != agreed?.keys?.local.keys
+        if call != nil, isOfOtherKey || media.association != agreed?.association { sourceNumber += 1 }
+        agreement.sourceNumber = sourceNumber
         agreed = media
         if media.ice != nil, finder == nil, let news = keying.news {
             finder = Task { [weak self] in for await news in news { await self?.take(news) } }

@@ -84,6 +84,17 @@ import Testing
         }
     }
 
+    /// The sources whose packets of RTP came with the right key up to now.
+    private func heardSources() -> Set<UInt32> {
+        var buffer = [UInt8](repeating: 0, count: 2048)
+        var sources: Set<UInt32> = []
+        while true {
+            var span = buffer.mutableSpan
+            guard let datagram = secured.receive(into: &span, at: engine.now) else { return sources }
+            if datagram.byteCount == 172 { sources.insert(buffer[8..<12].reduce(0) { $0 << 8 | UInt32($1) }) }
+        }
+    }
+
     /// Sends packets of 20 ms of sound, by the keys or in the clear, and lets the time pass.
     private func send(_ numbers: Range<UInt16>, over link: any DatagramLink) throws {
         for number in numbers {
@@ -136,6 +147,25 @@ import Testing
         #expect(received.packets == 49 && received.lost == 0)
         let counts = try #require(await sound.security).counts
         #expect(counts == SecurityStatistics() && path.statistics == SecurityStatistics())
+        _ = try await sound.end(after: .zero)
+    }
+
+    /// Who takes the other side's place knows nothing of the cycles that the source has counted (RFC 4568, section 7.1.4).
+    @Test mutating func `behind another key of its own it is another source, over a hold the same`() async throws {
+        try await offer()
+        try engine.advance(by: .milliseconds(200))
+        let first = heardSources()
+        own.configuration.hold = .withMusic
+        try await offer(.agreedFormats)
+        own.configuration.hold = nil
+        try await reoffer()
+        try engine.advance(by: .milliseconds(200))
+        #expect(first.count == 1 && heardSources() == first)
+        own.configuration.media[0].secure(by: Self.newKeys())
+        try await offer()
+        try engine.advance(by: .milliseconds(200))
+        let next = heardSources()
+        #expect(next.count == 1 && next != first)
         _ = try await sound.end(after: .zero)
     }
 

@@ -131,6 +131,7 @@ extension MediaAgreement {
         addresses.isMultiplexed = multiplexesControl || !hasControlPort
         addresses.sourceRules = sourceRules
         addresses.expectsPackets = codec != nil && direction.receives
+        addresses.sourceNumber = sourceNumber
         return addresses
     }
 }

@@ -97,6 +97,8 @@ public struct MediaAgreement: Sendable, Hashable {
     public var sourceRules = RemoteSourceRules()
     /// Whether SRTP was agreed on: then the call's links must be secured (`CallConfiguration.security`), and otherwise not.
     package var isSecured = false
+    /// Another one than before sends as another source (SSRC): who takes the other side's place by SRTP knows nothing of this one.
+    package var sourceNumber = 0
 
     /// Opus both ways, with telephone events and comfort noise, to an address that is to be learnt.
     public init() {}

@@ -68,9 +68,11 @@ struct RTPSender: BitwiseCopyable {
         return header
     }
 
-    /// Sends as `ssrc` from now on: somebody else uses the former one.
+    /// Sends as `ssrc` from now on: somebody else uses the former one, or the other side is to know nothing of it.
     mutating func change(to ssrc: UInt32) {
         self.ssrc = ssrc
+        // As at the beginning.
+        nextSequenceNumber &= 0x7FFF
         packetCount = 0
         octetCount = 0
     }

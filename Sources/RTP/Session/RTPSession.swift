@@ -111,9 +111,12 @@ package final class RTPSession {
     /// signalling named, if that is another; nil while others could be heard.
     package var onlyAddresses: (locked: SocketAddress, named: SocketAddress?)? { receiver.policy.onlyAddresses }
 
-    /// Follows signalling: other addresses and rules, from `now` on; SSRC, sequence numbers and time stamps go on.
+    /// Follows signalling: other addresses and rules, from `now` on.
+    ///
+    /// SSRC and sequence numbers go on, but for another `sourceNumber`; time stamps do in any case.
     package func update(_ addresses: RTPAddresses, at now: MediaTime) {
         if addresses.controlDestination != self.addresses.controlDestination { learntControlDestination = nil }
+        if addresses.sourceNumber != self.addresses.sourceNumber { changeSource() }
         self.addresses = addresses
         receiver.policy.name(
             addresses.destination,
@@ -250,6 +253,12 @@ package final class RTPSession {
         conflict = Conflict(address: source, lastSeen: arrival)
         counters.collisionCount &+= 1
         leavingSSRC = sender.packetCount > 0 || counters.sentControlCount > 0 ? sender.ssrc : nil
+        changeSource()
+        if leavingSSRC != nil { scheduler.expedite(at: arrival) }
+        return .ignored(.collision)
+    }
+
+    private func changeSource() {
         var ssrc: UInt32
         repeat {
             ssrc = UInt32(truncatingIfNeeded: generator.next())
@@ -258,8 +267,6 @@ package final class RTPSession {
         counters.localSSRC = ssrc
         sentReportTimes = SentTimes()
         sentReferenceTimes = SentTimes()
-        if leavingSSRC != nil { scheduler.expedite(at: arrival) }
-        return .ignored(.collision)
     }
 
     // MARK: Playout

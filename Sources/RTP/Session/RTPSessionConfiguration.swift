@@ -40,6 +40,8 @@ package struct RTPAddresses: Hashable, Sendable, BitwiseCopyable {
     package var sourceRules = RemoteSourceRules()
     /// Whether the other side is to send, by the direction that was agreed: if not, its silence lets nobody else in.
     package var expectsPackets = true
+    /// Another one than before sends as another source: who takes the other side's place by SRTP has not counted its cycles.
+    package var sourceNumber = 0
 
     /// Addresses that are not known yet.
     package init() {}

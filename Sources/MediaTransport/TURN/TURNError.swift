@@ -4,6 +4,8 @@ package enum TURNError: Error, Hashable, Sendable, CustomStringConvertible {
     case silent
     /// It does not know the user, or the password is another one.
     case unauthorized
+    /// It wants a password by MD5, which OpenSSL does not offer here (FIPS mode).
+    case noHash
     /// It refuses, for a reason of its own.
     case refused(code: Int, reason: String)
     /// What it says cannot be.
@@ -17,6 +19,7 @@ package enum TURNError: Error, Hashable, Sendable, CustomStringConvertible {
         switch self {
         case .silent: "it does not answer"
         case .unauthorized: "it does not take the user or the password"
+        case .noHash: "it wants a password by MD5, which OpenSSL does not offer in FIPS mode"
         case .refused(let code, let reason): "it refuses (\(code) \(reason))"
         case .malformed: "it answers what no server of TURN does"
         case .otherFamily: "its address is of the other family, IPv4 or IPv6, than this side's"

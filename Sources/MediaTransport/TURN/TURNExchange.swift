@@ -1,4 +1,5 @@
 import CallBasics
+import Cryptography
 import MediaEngine
 
 /// Requests to a server of TURN, each until it is answered: signed as the server wishes, sent again while it is silent.
@@ -198,6 +199,7 @@ struct TURNExchange: Sendable {
         guard answer.kind == .failure else { return .success(request.purpose, answer) }
         guard let (code, reason) = answer.error else { return .failure(request.purpose, .malformed, answer) }
         switch code {
+        case 401 where !HashFunction.md5.isAvailable: return .failure(request.purpose, .noHash, answer)
         case 401:
             // Signed by a nonce that was old, it is signed once more.
             guard request.refusalCount == 0, takeRealm(answer), nonce != request.nonce else {

@@ -79,7 +79,11 @@ struct LocationTable: Sendable {
         let name = bindings.insert { _ in binding }
         bindings.setDeadline(of: name, to: binding.expiresAt)
         namesOfUser[binding.user, default: []].append(name)
-        if binding.isReachable { nameOfPlace[Self.place(of: binding.contact.uri)] = name }
+        guard binding.isReachable else { return }
+        let place = Self.place(of: binding.contact.uri)
+        // Requests within calls go by it: what is another user's stays theirs.
+        let owner = nameOfPlace[place].flatMap { bindings[$0] }?.user
+        if owner ?? binding.user == binding.user { nameOfPlace[place] = name }
     }
 
     /// Takes bindings of a user out of every table.

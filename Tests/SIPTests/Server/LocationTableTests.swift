@@ -1,0 +1,35 @@
+import CallBasics
+import Testing
+
+@testable import SIP
+
+/// Whose binding a contact is, where several say the same.
+@Suite struct LocationTableTests {
+    private func binding(_ user: String, _ number: UInt32, lastOctet: UInt32) throws -> Binding {
+        Binding(
+            user: user,
+            contact: NameAddress(try SIPURI("sip:alice@192.0.2.5:5060")),
+            callID: Bytes(user),
+            number: number,
+            path: [],
+            flow: Flow(.udp, local: Transactions.address(1), remote: Transactions.address(lastOctet)),
+            push: nil,
+            expiresAt: .zero + .seconds(60),
+            order: UInt64(number)
+        )
+    }
+
+    @Test func `who binds the contact of another user gets no requests that go to it`() throws {
+        var table = LocationTable()
+        let contact = try SIPURI("sip:alice@192.0.2.5:5060")
+        table.insert(try binding("alice", 1, lastOctet: 5))
+        table.insert(try binding("bob", 2, lastOctet: 6))
+        #expect(table.binding(at: contact)?.user == "alice" && table.count == 2)
+        // A refresh of its own goes by the new way.
+        table.insert(try binding("alice", 3, lastOctet: 7))
+        #expect(table.binding(at: contact)?.number == 3)
+        table.remove("alice") { _ in true }
+        table.insert(try binding("bob", 4, lastOctet: 6))
+        #expect(table.binding(at: contact)?.user == "bob")
+    }
+}

@@ -50,6 +50,7 @@ package struct SessionTimer: Hashable, Sendable {
 
     /// Has a refresh that was refused for the moment tried again, while the session lasts: after `wait`, else half of what is left.
     ///
+    /// It is not before an eighth of that; a `wait` beyond the end of the session leaves it to end.
     /// Source: RFC 4028, section 10
     mutating func postpone(by wait: Duration?, at now: MediaTime) {
         guard isRefresher, let endAt else { return }

@@ -22,10 +22,12 @@ struct Connection: Sendable {
     private var hasMessage = false
     /// Whether a line end came that may be the first half of a ping.
     private var hasHalfPing = false
-    /// Whether a request was not answered: it serves no new ones.
+    /// Until when something has to come, since a request was not answered; it serves no new ones meanwhile.
     private var suspicionEnd: MediaTime?
     private(set) var keepAlive: KeepAlive?
     private var hasPonged = false
+    /// Whether a ping by it was answered before it was agreed anew how it is kept.
+    private var wasProven = false
     /// What leaves once it is open.
     private(set) var queue: [[UInt8]] = []
     private var queuedByteCount = 0
@@ -43,6 +45,8 @@ struct Connection: Sendable {
     var waitingByteCount: Int { framer.waitingByteCount }
     /// Whether new requests may leave by it.
     var isUsable: Bool { !isEnding && suspicionEnd == nil }
+    /// Whether a ping by it was answered.
+    var isProven: Bool { wasProven || keepAlive?.isProven == true }
 
     private var isEnding: Bool { if case .ending = state { true } else { false } }
 
@@ -92,6 +96,7 @@ struct Connection: Sendable {
 
     mutating func keep(_ agreement: KeepAlive.Agreement, _ generator: inout SeededGenerator, at now: MediaTime) {
         hasPonged = hasPonged || keepAlive?.expectsAnswers == true
+        wasProven = isProven
         keepAlive = KeepAlive(
             agreement,
             isReliable: flow.transport.isReliable,

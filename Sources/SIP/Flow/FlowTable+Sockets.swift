@@ -101,7 +101,7 @@ extension FlowTable {
     }
 
     private mutating func endDatagrams(of flow: Flow) {
-        guard let slot = slots[flow] else { return add(.died(flow, .unreachable)) }
+        guard let slot = slots[flow] else { return add(.died(flow, .unreachable, isProven: false)) }
         end(slot, .unreachable, isClosed: true)
     }
 }

@@ -20,7 +20,9 @@ package struct FlowTable: Sendable {
         case close(Flow)
         case message(SIPMessage, Flow)
         /// It carries nothing any more: its transactions end, and who was registered by it registers anew.
-        case died(Flow, FlowEnd)
+        ///
+        /// `isProven` says that a ping by it was answered.
+        case died(Flow, FlowEnd, isProven: Bool)
     }
 
     package let limits: FlowLimits
@@ -145,9 +147,12 @@ package struct FlowTable: Sendable {
         return connection
     }
 
-    /// Puts a changed connection back; one that is not usable any more does not serve its target.
+    /// Puts a changed connection back; while it is not usable it does not serve its target.
     mutating func put(_ connection: Connection, in slot: Int) {
-        if !connection.isUsable, let target = connection.target, targets[target] == slot { targets[target] = nil }
+        if let target = connection.target {
+            if !connection.isUsable, targets[target] == slot { targets[target] = nil }
+            if connection.isUsable, targets[target] == nil { targets[target] = slot }
+        }
         waitingByteCount += connection.waitingByteCount - (connections[slot]?.waitingByteCount ?? 0)
         connections[slot] = connection
         deadlines.set(slot, to: connection.deadline)
@@ -173,6 +178,6 @@ package struct FlowTable: Sendable {
         }
         if let now, connection.state == .opening { noteRefusal(connection.datagramTargets, at: now) }
         if !isClosed { add(.close(connection.flow)) }
-        if let cause { add(.died(connection.flow, cause)) }
+        if let cause { add(.died(connection.flow, cause, isProven: connection.isProven)) }
     }
 }

@@ -28,6 +28,8 @@ package struct KeepAlive: Hashable, Sendable {
     private var isAnswerExpected: Bool
     /// Whether a ping was sent that has no answer.
     private(set) var isWaiting = false
+    /// Whether a ping was answered.
+    private(set) var isProven = false
     private var nextTime: MediaTime
     private var answerEnd: MediaTime?
 
@@ -70,7 +72,7 @@ package struct KeepAlive: Hashable, Sendable {
     /// A line end came that is no ping; it counts when one was sent.
     mutating func receivePong() {
         guard isWaiting else { return }
-        (isWaiting, isAnswerExpected, answerEnd) = (false, true, nil)
+        (isWaiting, isAnswerExpected, answerEnd, isProven) = (false, true, nil, true)
     }
 
     private func draw(_ generator: inout SeededGenerator) -> Duration {

@@ -136,8 +136,9 @@ package struct Registration: Sendable {
     /// Source: RFC 5626, section 4.5
     package mutating func replaceFlow(isProven: Bool, at now: MediaTime) {
         guard isWanted else { return }
-        let delay = schedule.lossDelay(isProven: isProven)
-        guard let delay, running == nil, isReachable else { return begin(.register, .wish) }
+        guard running == nil, isReachable, let delay = schedule.lossDelay(isProven: isProven) else {
+            return begin(.register, .wish)
+        }
         deadline = now + delay
         isUnanswered = true
         finish(.failed, .failure(.unreachable))

@@ -81,9 +81,10 @@ struct LocationTable: Sendable {
         namesOfUser[binding.user, default: []].append(name)
         guard binding.isReachable else { return }
         let place = Self.place(of: binding.contact.uri)
-        // Requests within calls go by it: what is another user's stays theirs.
-        let owner = nameOfPlace[place].flatMap { bindings[$0] }?.user
-        if owner ?? binding.user == binding.user { nameOfPlace[place] = name }
+        // Requests within calls go by it: what another user has, or is named like, is not taken from them.
+        let owner = nameOfPlace[place].flatMap { bindings[$0] }?.user ?? binding.user
+        let named = binding.contact.uri.user
+        if owner == binding.user || named == binding.user { nameOfPlace[place] = name }
     }
 
     /// Takes bindings of a user out of every table.

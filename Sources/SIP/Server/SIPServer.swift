@@ -179,7 +179,7 @@ package struct SIPServer: SIPElement {
         case .close(let flow): outputs.append(.close(flow))
         case .message(let message, let flow):
             if !isHeldBack(message, on: flow, at: now) { transactions.receive(message, on: flow, at: now) }
-        case .died(let flow, _): transactions.handleTransportError(on: flow, at: now)
+        case .died(let flow, _, _): transactions.handleTransportError(on: flow, at: now)
         }
     }
 

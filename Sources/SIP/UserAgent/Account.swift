@@ -41,7 +41,7 @@ struct Account: Sendable {
     var flow: Flow?
     /// Since when.
     var flowTime = MediaTime.zero
-    /// A flow that has lasted so long works.
+    /// A flow that has lasted so long works, answers to pings or not.
     static let provingTime = Duration.seconds(120)
     /// The own address as the server sees it.
     var publicAddress: SocketAddress?
@@ -280,13 +280,13 @@ extension UserAgent {
     }
 
     /// A flow carries nothing any more: who was registered by it registers anew.
-    mutating func handleDeath(of flow: Flow, _ end: FlowEnd, at now: MediaTime) {
+    mutating func handleDeath(of flow: Flow, _ end: FlowEnd, isProven: Bool, at now: MediaTime) {
         for handle in accounts.names where accounts[handle]?.flow == flow {
             tell(.flowEnded(handle, flow, end))
             accounts[handle]?.flow = nil
             guard var account = accounts[handle] else { continue }
             // That the own address has gone tells nothing of the server.
-            let isProven = end == .addressGone || now - account.flowTime >= Account.provingTime
+            let isProven = isProven || end == .addressGone || now - account.flowTime >= Account.provingTime
             account.registration?.replaceFlow(isProven: isProven, at: now)
             accounts[handle] = account
             settle(handle, at: now)

@@ -50,6 +50,8 @@ struct Call: Sendable {
     @Boxed var wanted: SessionConfiguration?
     /// What the change that is on its way asks for; nil for a refresh.
     @Boxed var asked: SessionConfiguration?
+    /// The session before an own change whose answer has come ahead of its 2xx.
+    @Boxed var formerSession: OfferAnswer?
     var wantsRefresh = false
     /// Whether that is to be asked for by UPDATE, and whether the other side takes it.
     var wantsUpdate = false

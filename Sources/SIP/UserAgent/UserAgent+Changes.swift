@@ -103,7 +103,7 @@ extension UserAgent {
     /// Takes the answer to an own change from a reliable provisional response, which may bring it (RFC 3262, section 5).
     private mutating func takeEarlyAnswer(of response: SIPMessage, _ handle: CallHandle) {
         guard var call = calls[handle], let description = try? response.sessionDescription() else { return }
-        let former = call.session?.agreed
+        var former = call.session
         do {
             guard case .answer = try call.exchange.receive(.provisional, hasDescription: true) else { return }
             try call.session?.receiveAnswer(description)
@@ -111,8 +111,12 @@ extension UserAgent {
             // What is no answer is looked at again in the 2xx.
             return
         }
+        former?.rollBack()
+        call.formerSession = former
         put(call, handle)
-        if let agreed = call.session?.agreed, call.wanted != nil || agreed != former { tell(.agreed(handle, agreed)) }
+        if let agreed = call.session?.agreed, call.wanted != nil || agreed != former?.agreed {
+            tell(.agreed(handle, agreed))
+        }
     }
 
     /// The 2xx to an own UPDATE, with an answer where it brought an offer.
@@ -148,7 +152,7 @@ extension UserAgent {
         if call.wanted == call.session?.configuration { call.wanted = nil }
         // By another connection than before, the other side is told anew where its requests are to come.
         call.wantsRefresh = hasOtherContact(errand, on: flow)
-        (call.hasMoved, call.lossTime) = (false, nil)
+        (call.hasMoved, call.lossTime, call.formerSession) = (false, nil, nil)
         put(call, handle)
         guard result.isTaken else { return leave(handle, CallEnd(.us, .unacceptable), at: now) }
         if isNew, let agreed = result.agreed { tell(.agreed(handle, agreed)) }
@@ -168,6 +172,10 @@ extension UserAgent {
         call.exchange.withdraw()
         let wanted = call.wanted
         call.session?.rollBack()
+        if let former = call.formerSession {
+            (call.session, call.formerSession) = (former, nil)
+            if let agreed = former.agreed { tell(.agreed(handle, agreed)) }
+        }
         let status = response?.statusCode ?? 408
         if response == nil, !isReachable {
             // It is asked for again when the network is back.

@@ -210,9 +210,9 @@ package struct UserAgent: SIPElement {
         case .message(let message, let flow):
             receivedCount += 1
             transactions.receive(message, on: flow, at: now)
-        case .died(let flow, let end):
+        case .died(let flow, let end, let isProven):
             transactions.handleTransportError(on: flow, at: now)
-            handleDeath(of: flow, end, at: now)
+            handleDeath(of: flow, end, isProven: isProven, at: now)
         }
     }
 

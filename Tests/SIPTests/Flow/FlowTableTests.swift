@@ -189,6 +189,7 @@ import Testing
         table.handleTimeout(at: .ms(32_000))
         #expect(table.all() == ["message 1 200", "send 1 CRLFCRLF"])
         #expect(table.isUsable(flow))
+        #expect(table.flow(to: target, at: .ms(32_000)) == flow)
     }
 
     @Test func `a connection ends when it was idle for an hour`() throws {

@@ -62,7 +62,7 @@ extension FlowTable {
             case .close(let flow): list.append("close \(flow.number)")
             case .message(let message, let flow):
                 list.append("message \(flow.number) \(message.method?.name ?? "\(message.statusCode ?? 0)")")
-            case .died(let flow, let end): list.append("died \(flow.number) \(end)")
+            case .died(let flow, let end, _): list.append("died \(flow.number) \(end)")
             }
         }
         return list

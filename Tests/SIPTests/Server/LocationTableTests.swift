@@ -31,5 +31,8 @@ import Testing
         table.remove("alice") { _ in true }
         table.insert(try binding("bob", 4, lastOctet: 6))
         #expect(table.binding(at: contact)?.user == "bob")
+        // Whose name it has comes, and it is theirs again.
+        table.insert(try binding("alice", 5, lastOctet: 5))
+        #expect(table.binding(at: contact)?.user == "alice")
     }
 }

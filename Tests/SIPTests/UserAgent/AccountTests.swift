@@ -37,7 +37,11 @@ private struct RegistrarWorld {
         while let output = agent.poll() {
             switch output {
             case .send(let bytes, let flow):
-                guard let message = try? SIPMessage(datagram: bytes) else { continue }
+                guard let message = try? SIPMessage(datagram: bytes) else {
+                    // A ping is answered.
+                    if bytes.count == 4 { agent.handle(.bytes([0x0D, 0x0A], flow), at: now) }
+                    continue
+                }
                 requests.append(message)
                 guard !isDown, let response = try answer(message) else { continue }
                 guard flow.transport != .udp else {
@@ -221,6 +225,18 @@ struct AccountTests {
         world.agent.handle(.failed(flow), at: now)
         try world.carry()
         #expect(world.requests.count == count + 1 && world.words.last == "registration ok")
+    }
+
+    @Test func `connections that end soon are made anew at once where pings were answered`() throws {
+        var world = try RegistrarWorld(transport: ";transport=tcp")
+        try world.register()
+        for count in 2...6 {
+            try world.run(for: .seconds(40))
+            let flow = try #require(world.agent.accounts[world.account]?.flow)
+            world.agent.handle(.failed(flow), at: world.now)
+            try world.carry()
+            #expect(world.requests.count == count && world.words.last == "registration ok")
+        }
     }
 
     @Test func `after a long sleep it registers anew`() throws {

@@ -216,7 +216,8 @@ import Testing
         #expect(remoteHost() == "192.0.2.10")
     }
 
-    @Test mutating func `the answer to a hold may come in a reliable response before the 200`() throws {
+    @Test(arguments: [true, false])
+    mutating func `the answer to a hold may come in a reliable response before the final one`(isTaken: Bool) throws {
         _ = try world.add("alice")
         let target = try SIPURI("sip:carol@192.0.2.9")
         let alice = try world.with(0) { agent, now in
@@ -236,9 +237,12 @@ import Testing
         let head = ["SIP/2.0 183 Session Progress", "Require: 100rel", "RSeq: 5", "CSeq: \(next) INVITE"]
         try sendWithin(head, of: change, description: answer)
         #expect(world.words(0) == ["agreed  held by us"])
-        try sendWithin(["SIP/2.0 200 OK", "CSeq: \(next) INVITE"], of: change)
+        try sendWithin(["SIP/2.0 \(isTaken ? "200 OK" : "488 No")", "CSeq: \(next) INVITE"], of: change)
         world.run(for: .seconds(1))
-        #expect(world.words(0).isEmpty && world.nodes[0].agent.counts.calls == 1)
+        // What was taken and is refused after all is taken back.
+        #expect(world.words(0) == (isTaken ? [] : ["agreed sendsreceives", "refused 488"]))
+        #expect(world.nodes[0].agent.session(of: alice)?.hold == (isTaken ? .silent : nil))
+        #expect(world.nodes[0].agent.counts.calls == 1)
     }
 
     /// The same within the dialog.

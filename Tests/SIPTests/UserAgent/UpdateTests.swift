@@ -136,7 +136,7 @@ import Testing
         world.handle(.datagram(refusal.bytes, local: local, remote: remote), at: .agent(0))
         world.arrives = { _ in true }
         let count = world.sent.count
-        // A fifth of what is left at least, else half of it.
+        // An eighth of what is left at least, else half of it.
         world.run(for: .seconds(pause == nil ? 300 : 90))
         #expect(!world.sent.dropFirst(count).contains { $0.startLine.hasPrefix("UPDATE") })
         world.run(for: .seconds(3600))

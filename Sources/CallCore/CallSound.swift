@@ -198,14 +198,14 @@ package actor CallSound {
             chosen = chosen ?? keyings.keying(of: media.transport)
             return chosen ?? MediaKeying.none
         }
+        let isOfOtherKey = media.keys?.local.keys != agreed?.keys?.local.keys
+        let isAnother = call != nil && (isOfOtherKey || media.association != agreed?.association)
         var agreement = try agreement(on: media, keying)
+        if isAnother { agreement.sourceNumber += 1 }
         // Keys that are those of before go on as they are.
         if let suite = try keying.take(media, agreement, after: agreed) { proof = (suite, nil) }
         if media.association != agreed?.association { proof = nil }
-        let isOfOtherKey = media.keys?.local.keys != agreed?.keys?.local.keys
-        if call != nil, isOfOtherKey || media.association != agreed?.association { sourceNumber += 1 }
-        agreement.sourceNumber = sourceNumber
-        agreed = media
+        (agreed, sourceNumber) = (media, agreement.sourceNumber)
         if media.ice != nil, finder == nil, let news = keying.news {
             finder = Task { [weak self] in for await news in news { await self?.take(news) } }
         }
@@ -222,6 +222,7 @@ package actor CallSound {
 
     private func agreement(on media: AgreedMedia, _ keying: MediaKeying) throws -> MediaAgreement {
         var agreement = try MediaAgreement(media, in: engine.registry, isSecured: keying.security != nil)
+        agreement.sourceNumber = sourceNumber
         guard media.ice != nil else { return agreement }
         // Keys prove who sends, and the other side's checks say where it is: nothing else does, nor its description.
         (agreement.remote, agreement.remoteControl) = (found[.media]?.peer, found[.control]?.peer)

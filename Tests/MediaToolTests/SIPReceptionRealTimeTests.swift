@@ -58,7 +58,7 @@ import Testing
         let scratch = try Scratch()
         try #"{"alice": {}, "bob": {}}"#
             .write(toFile: scratch.file("users.json"), atomically: true, encoding: .utf8)
-        try #"{"method": "REGISTER", "to": "bob", "do": "delay", "ms": 3000, "times": 1}"#
+        try #"{"method": "REGISTER", "to": "bob", "do": "delay", "ms": 3000, "times": 3}"#
             .write(toFile: scratch.file("script.jsonl"), atomically: true, encoding: .utf8)
         let server = try ToolRun([
             "sip", "server", "--domain", "example.test", "--users", scratch.file("users.json"), "--script",

@@ -258,6 +258,7 @@ struct SIPMessageCommand: AsyncParsableCommand {
                 )
             }
         }
+        if course != nil, left == count ?? .max, !Interruption.hasCome { throw ToolFailure.unregistered }
     }
 
     /// Accepts an invitation to a chat room, which was printed.

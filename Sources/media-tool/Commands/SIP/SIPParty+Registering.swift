@@ -27,6 +27,13 @@ extension SIPParty {
     }
 }
 
+extension ToolFailure {
+    /// What a command says that has ended before its registrar has answered.
+    static var unregistered: ToolFailure {
+        ToolFailure("The account was not registered before the end. Give it more time.")
+    }
+}
+
 /// What becomes of the registration of an account, told as it happens.
 struct RegistrationCourse {
     /// What an event came to.

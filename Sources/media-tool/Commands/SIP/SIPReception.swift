@@ -27,14 +27,14 @@ struct SIPReception {
     /// What must be offered.
     let security: MediaSecurityOptions
 
-    /// Registers, and takes calls until it is interrupted.
+    /// Registers, and takes calls meanwhile and until it is interrupted.
     ///
     /// - Parameters:
     ///   - receiver: Decides about calls.
-    ///   - registers: Whether the account, if there is one, is registered before.
+    ///   - registers: Whether the account, if there is one, is registered.
     ///   - callLimit: After how many it ends; nil for any number.
     ///   - seconds: After how long it ends, and the calls with it; nil for as long as it takes.
-    /// - Throws: What `receiver` throws; `ToolFailure` when registering is refused
+    /// - Throws: What `receiver` throws; `ToolFailure` when registering is refused, or was not answered before the end
     func serve(_ receiver: some SIPReceiver, registers: Bool, callLimit: Int?, seconds: Double?) async throws {
         let names = party.addresses
         teller.tell(
@@ -47,6 +47,7 @@ struct SIPReception {
                 ? "Called by own connections alone." : "Listening at \(names.joined(separator: ", "))."
         )
         var iterator = party.endpoint.events.makeAsyncIterator()
+        var failure: ToolFailure?
         var course = registers ? try await party.beginRegistering(teller) : nil
         let (desk, endpoint) = (desk, party.endpoint)
         let watch = Task {
@@ -60,15 +61,18 @@ struct SIPReception {
             // Calls may come before the answer of the registrar.
             switch await course?.receive(event) {
             case .ok?: course = nil
-            case .failed(let failure, _)?:
+            case .failed(let told, _)?:
+                (course, failure) = (nil, told)
+                // What has come by then ends in order.
                 await desk.close()
-                throw failure
             default: break
             }
             try await take(event, receiver)
             let (count, isClosed, isEmpty) = await (desk.endedCount, desk.isClosed, desk.isEmpty)
             if isEmpty, isClosed || count >= callLimit ?? .max { break }
         }
+        if let failure { throw failure }
+        if course != nil, await desk.endedCount == 0, !Interruption.hasCome { throw ToolFailure.unregistered }
     }
 
     private func take(_ event: AgentEvent, _ receiver: some SIPReceiver) async throws {

@@ -118,7 +118,7 @@ struct SIPRegisterCommand: AsyncParsableCommand {
         }
         let network = followNetwork(party, teller, recorder)
         defer { network?.close() }
-        var failure: ToolFailure? = ToolFailure("The account was not registered before the end. Give it more time.")
+        var failure: ToolFailure? = ToolFailure.unregistered
         var wasRegistered = false
         for await event in party.endpoint.events {
             switch await course.receive(event) {

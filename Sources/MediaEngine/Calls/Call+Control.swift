@@ -1,5 +1,4 @@
 public import CallBasics
-import SDP
 import Synchronization
 
 extension Call {
@@ -108,9 +107,6 @@ extension Call {
                 .notAgreed,
                 "\(name) has agreed on no payload type for telephone events. Agree on one, usually 101."
             )
-        }
-        guard agreement.direction.sends else {
-            throw .state(.notAgreed, "\(name) is to send nothing now. Wait until the other side wants to hear it.")
         }
         let places = stream.sender.keyPlaces
         guard places.take(commands.count) else { throw tooManyKeys }

@@ -55,8 +55,7 @@ package struct AgreedFormats: Sendable {
         var send = SendFormats(clockRate: rate)
         send.redPayloadType = agreement.redPayloadType
         if let events = agreement.telephoneEvents {
-            // A side that is to send nothing sends no keys either.
-            if agreement.direction.sends { send.eventPayloadType = events.payloadType }
+            send.eventPayloadType = events.payloadType
             send.eventClockRate = events.clockRate.map { UInt32(clamping: $0) } ?? rate
             guard send.eventClockRate >= 1000 else {
                 throw CodecError(

@@ -24,6 +24,9 @@ struct Connection: Sendable {
     private var hasHalfPing = false
     /// Until when something has to come, since a request was not answered; it serves no new ones meanwhile.
     private var suspicionEnd: MediaTime?
+    /// Whether requests to its target leave by it: not once one was unanswered, until a message comes; who answers pings may not
+    /// answer those.
+    private(set) var servesTarget = true
     private(set) var keepAlive: KeepAlive?
     private var hasPonged = false
     /// Whether a ping by it was answered before it was agreed anew how it is kept.
@@ -92,6 +95,7 @@ struct Connection: Sendable {
     /// A request was not answered: no new one leaves by it until something comes, and it closes where nothing does.
     mutating func suspect(at now: MediaTime) {
         if suspicionEnd == nil { suspicionEnd = now + timers.suspicion }
+        servesTarget = false
     }
 
     mutating func keep(_ agreement: KeepAlive.Agreement, _ generator: inout SeededGenerator, at now: MediaTime) {
@@ -133,7 +137,7 @@ struct Connection: Sendable {
             messageStart = nil
             switch element {
             case .message(let message):
-                (hasMessage, lastUse, hasHalfPing) = (true, now, false)
+                (hasMessage, lastUse, hasHalfPing, servesTarget) = (true, now, false, true)
                 reading.messages.append(message)
             case .pong, .ping: lineEndCount += 1
             case .failure(_, let message):

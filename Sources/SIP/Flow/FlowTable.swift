@@ -151,7 +151,7 @@ package struct FlowTable: Sendable {
     mutating func put(_ connection: Connection, in slot: Int) {
         if let target = connection.target {
             if !connection.isUsable, targets[target] == slot { targets[target] = nil }
-            if connection.isUsable, targets[target] == nil { targets[target] = slot }
+            if connection.isUsable, connection.servesTarget, targets[target] == nil { targets[target] = slot }
         }
         waitingByteCount += connection.waitingByteCount - (connections[slot]?.waitingByteCount ?? 0)
         connections[slot] = connection

@@ -173,8 +173,9 @@ extension UserAgent {
         let wanted = call.wanted
         call.session?.rollBack()
         if let former = call.formerSession {
+            let isOther = call.session?.agreed != former.agreed
             (call.session, call.formerSession) = (former, nil)
-            if let agreed = former.agreed { tell(.agreed(handle, agreed)) }
+            if isOther, let agreed = former.agreed { tell(.agreed(handle, agreed)) }
         }
         let status = response?.statusCode ?? 408
         if response == nil, !isReachable {

@@ -208,7 +208,7 @@ extension UserAgent {
         let dialog = try Dialog(server: request, tag: tag, isConfirmed: false, number: number, on: flow)
         let invite = Call.ReceivedInvite(transaction: transaction, request: request, flow: flow, tag: tag, offer: offer)
         let wanted = session.wishes(ofSuccessor: call.wanted ?? session.configuration, using: &generator)
-        (call.session, call.wanted, call.changeTime) = (nil, nil, nil)
+        (call.session, call.formerSession, call.wanted, call.changeTime) = (nil, nil, nil, nil)
         (call.wantsRefresh, call.hasMoved, call.lossTime, call.repair, call.isCaller) = (false, false, nil, nil, false)
         let pending = call.errand
         (call.errand, call.dialog) = (nil, dialog)

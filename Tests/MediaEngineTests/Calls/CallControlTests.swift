@@ -1,5 +1,4 @@
 import MediaEngine
-import SDP
 import Testing
 
 /// What an application does with a running call, in virtual time.
@@ -160,24 +159,6 @@ import Testing
         #expect("\(error.map { "\($0)" } ?? "")".contains("telephone events"))
         let waiting = try await Pair { $0.agreement = .nothing }
         #expect(throws: EngineError.self) { try waiting.caller.sendDTMF("1") }
-    }
-
-    @Test func `a side that is to send nothing sends no keys, nor what waits of them`() async throws {
-        let pair = try await Pair()
-        try pair.advance(200)
-        try pair.caller.sendDTMF("12", duration: .milliseconds(250), gap: .milliseconds(400))
-        try pair.advance(300)
-        let agreed = pair.caller.agreement
-        var held = agreed
-        held.direction = .receiveOnly
-        try await pair.caller.update(held)
-        let error = #expect(throws: EngineError.self) { try pair.caller.sendDTMF("3") }
-        #expect("\(error.map { "\($0)" } ?? "")".contains("send nothing"))
-        try pair.advance(1000)
-        try await pair.caller.update(agreed)
-        try pair.caller.sendDTMF("4")
-        try pair.advance(1000)
-        #expect(pair.callee.receivedKeys == "14")
     }
 
     @Test func `in-band keys are heard by the detector at the other end`() async throws {

@@ -92,7 +92,12 @@ struct AgentServeCommand: AsyncParsableCommand {
                     engine: engine,
                     ice: try await security.way()
                 )
-                try await reception.serve(taker, registers: !sip.noRegister, callLimit: calls, seconds: seconds)
+                do {
+                    try await reception.serve(taker, registers: !sip.noRegister, callLimit: calls, seconds: seconds)
+                } catch {
+                    await taker.talks.finish()
+                    throw error
+                }
                 await taker.talks.finish()
                 await party.close()
             } catch {

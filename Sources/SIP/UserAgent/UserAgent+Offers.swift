@@ -46,3 +46,30 @@ extension UserAgent {
         return true
     }
 }
+
+extension OfferAnswer {
+    /// `makeOffer`, for who makes a message of it.
+    mutating func offer(_ scope: Scope, using generator: inout SecretGenerator) throws(SIPError) -> SessionDescription {
+        do throws(SDPError) {
+            return try makeOffer(scope, using: &generator)
+        } catch {
+            throw SIPError(.badRequest, error.message)
+        }
+    }
+
+    /// Takes an offer and answers it, for who makes a message of that; nothing has changed when it throws.
+    mutating func answer(
+        _ offer: SessionDescription,
+        using generator: inout SecretGenerator
+    ) throws(SIPError) -> SessionDescription {
+        var changed = self
+        do throws(SDPError) {
+            try changed.receiveOffer(offer)
+            let answer = try changed.makeAnswer(using: &generator)
+            self = changed
+            return answer
+        } catch {
+            throw SIPError(.badRequest, error.message)
+        }
+    }
+}

@@ -12,13 +12,16 @@ import Testing
 
     init() throws { _ = try world.add("alice") }
 
-    private mutating func subscribe(expires: UInt32 = 3600) throws -> SubscriptionHandle {
+    private mutating func subscribe(
+        expires: UInt32 = 3600,
+        account: AccountHandle? = nil
+    ) throws -> SubscriptionHandle {
         var wishes = SubscriptionWishes(
             try SIPURI("sip:alice@192.0.2.99"),
             event: "message-summary",
             accept: [MessageSummary.contentType]
         )
-        wishes.expires = expires
+        (wishes.expires, wishes.account) = (expires, account)
         let made = wishes
         let handle = try world.with(0) { agent, now in try agent.subscribe(made, at: now) }
         world.run(for: .milliseconds(50))
@@ -132,15 +135,7 @@ import Testing
         account.credentials = [Credentials(userName: "alice", password: "wonderland")]
         let made = account
         let handle = world.with(0) { agent, _ in agent.addAccount(made) }
-        var wishes = SubscriptionWishes(
-            try SIPURI("sip:alice@192.0.2.99"),
-            event: "message-summary",
-            accept: [MessageSummary.contentType]
-        )
-        wishes.account = handle
-        let asked = wishes
-        _ = try world.with(0) { agent, now in try agent.subscribe(asked, at: now) }
-        world.run(for: .milliseconds(50))
+        _ = try subscribe(account: handle)
         try answer(401, ("WWW-Authenticate", #"Digest realm="x", nonce="1", qop="auth", algorithm=SHA-256"#))
         try notify("active;expires=3600", "Messages-Waiting: no\r\n")
         try answer(200, ("Expires", "3600"))

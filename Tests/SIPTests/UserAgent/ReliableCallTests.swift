@@ -188,7 +188,7 @@ import Testing
         "v=0\r\no=- 1 1 IN IP4 \(host)\r\ns=-\r\nc=IN IP4 \(host)\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n"
     }
 
-    /// Where sound goes by what was told last, and whether the call is answered then.
+    /// Where sound goes by what was told since the last time.
     private mutating func remoteHost() -> String? {
         world.takeEvents(0).compactMap { event in
             if case .agreed(_, let session) = event { session.audio?.remote?.host } else { nil }

@@ -82,6 +82,7 @@ struct AgentServeCommand: AsyncParsableCommand {
             sip.local = place ?? sip.local ?? (sip.hasAccount ? nil : LocalAddress(argument: "127.0.0.1:5060"))
             let party = try await sip.open(towards: nil, headersOnRegister: true) { session.change(&$0) }
             security.srtp.warn(at: party.local, isTLS: sip.transport == .tls)
+            let talks = AgentTalks()
             do {
                 let teller = SIPTeller(isJSON: common.json, hasEvents: true)
                 let reception = SIPReception(party: party, teller: teller, security: security)
@@ -90,17 +91,14 @@ struct AgentServeCommand: AsyncParsableCommand {
                     connector: connector,
                     reception: reception,
                     engine: engine,
-                    ice: try await security.way()
+                    ice: try await security.way(),
+                    talks: talks
                 )
-                do {
-                    try await reception.serve(taker, registers: !sip.noRegister, callLimit: calls, seconds: seconds)
-                } catch {
-                    await taker.talks.finish()
-                    throw error
-                }
-                await taker.talks.finish()
+                try await reception.serve(taker, registers: !sip.noRegister, callLimit: calls, seconds: seconds)
+                await talks.finish()
                 await party.close()
             } catch {
+                await talks.finish()
                 await party.close()
                 throw error
             }
@@ -115,7 +113,7 @@ struct AgentServeCommand: AsyncParsableCommand {
         let reception: SIPReception
         let engine: CallEngine
         let ice: ICEConfiguration?
-        let talks = AgentTalks()
+        let talks: AgentTalks
 
         func receive(_ invite: SIPMessage, _ handle: CallHandle) async throws {
             let isFull = await talks.count >= command.atOnce

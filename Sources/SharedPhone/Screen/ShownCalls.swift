@@ -8,7 +8,7 @@ final class ShownCalls: Sendable {
     private struct State {
         /// In the order in which they came.
         var calls: [CallUUID] = []
-        /// Runs while the core is away.
+        /// Set from the loss of the core to what the next one tells first.
         var alarm: Task<Void, Never>?
     }
 
@@ -30,7 +30,8 @@ final class ShownCalls: Sendable {
             case .performed(let action, .fulfilled) where action.kind == .end:
                 state.calls.removeAll { $0 == action.call }
             case .interrupted:
-                state.alarm?.cancel()
+                // A core that closes may have let it in once more: that is one absence, told once, and as long as it is.
+                guard state.alarm == nil else { return }
                 state.alarm = Task { [weak self] in
                     do { try await Task.sleep(for: ScreenClient.interruptionPatience) } catch { return }
                     self?.endAll()

@@ -86,7 +86,9 @@ struct CallLog: Sendable {
     mutating func noteEnd(_ handle: CallHandle, _ end: CallEnd, at now: MediaTime) -> CallLogEntry? {
         guard let call = running.removeValue(forKey: handle) else { return nil }
         // What its push has told of is written down already.
-        if case .refused(410) = end.cause, end.side == .us { return nil }
+        if case .refused(410) = end.cause, entries.contains(where: { $0.id == call.id && $0.outcome == .missed }) {
+            return nil
+        }
         let outcome =
             call.answered != nil ? .talked : call.isOutgoing ? Self.outcome(ofOwn: end) : Self.outcome(ofForeign: end)
         let talk = call.answered.map { now - $0 } ?? .zero

@@ -68,7 +68,6 @@ extension Phone {
         _ sound: @escaping @Sendable (inout CallConfiguration) -> Void,
         _ begin: @Sendable (inout UserAgent, CallSound, MediaTime) throws(SIPError) -> CallHandle
     ) async throws -> PhoneCall {
-        guard !isClosed else { throw Self.closed }
         let media = try await makeSound(sound)
         let (handle, callID): (CallHandle, String)
         do throws(PhoneError) {
@@ -120,6 +119,7 @@ extension Phone {
     }
 
     func makeSound(_ ends: @escaping @Sendable (inout CallConfiguration) -> Void) async throws -> CallSound {
+        guard !isClosed else { throw Self.closed }
         guard network.media else {
             throw PhoneError(.noNetwork, "There is no network for sound. Say setMediaReachable(true) once there is.")
         }
@@ -138,6 +138,7 @@ extension Phone {
     // MARK: What the agent tells
 
     func report(_ handle: CallHandle, _ invite: SIPMessage) {
+        guard !isClosed else { return act { agent, now in agent.reject(handle, status: 480, at: now) } }
         // Nobody is disturbed for what cannot be answered.
         guard configuration.mediaEncryption.takes(try? invite.sessionDescription()) else {
             return act { agent, now in agent.reject(handle, status: 488, at: now) }

@@ -11,7 +11,8 @@ internal import Synchronization
 ///     try await call.answered()
 ///
 /// What comes by itself is told by `events`. With a `CallProvider` a call screen is told of each call first, decides about it,
-/// and says when sound may flow. Messages go by UDP, TCP or TLS; sound goes in the clear: there is no SRTP yet.
+/// and says when sound may flow. Messages go by UDP, TCP or TLS; sound goes in the clear unless `PhoneConfiguration.mediaEncryption`
+/// wants keys.
 /// Thread: any. It is an actor on the event loop of its sockets.
 public actor Phone {
     /// Events that may wait for their listener; a call that finds no room is answered 480.
@@ -141,7 +142,8 @@ public actor Phone {
     deinit {
         if let screen {
             screen.close()
-            engine.setCallCardAllowed(true)
+            // The card may be another phone's since this one was closed.
+            if !isClosed { engine.setCallCardAllowed(true) }
         }
         watcher?.close()
         inbox?.close()
@@ -235,8 +237,10 @@ public actor Phone {
         for (handle, call) in calls {
             call.lose()
             consult { desk, _ in desk.noteEnd(handle, .failed) }
+            write(.ended(handle, CallEnd(.us, .hungUp)), of: handle)
         }
         calls = [:]
+        consult { desk, _ in desk.close() }
         if screen != nil { engine.setCallCardAllowed(true) }
         continuation.finish()
     }

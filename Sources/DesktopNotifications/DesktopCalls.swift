@@ -25,19 +25,14 @@ public final class DesktopCalls: Sendable {
     /// The buttons that were pressed, in order; for one listener.
     public let presses: AsyncStream<Press>
 
-    private struct Shown {
-        let number: UInt32
-        let owner: String
-    }
+    /// How long the desktop may take to say the number of what it shows; what comes later cannot be closed.
+    private static let patience = Duration.seconds(120)
 
-    /// What is shown, by the name of the call.
-    private final class Table: Sendable { let shown = Mutex<[String: Shown]>([:]) }
-
+    private let table = CallTable()
     private let continuation: AsyncStream<Press>.Continuation
     private let applicationName: String
     private let texts: NotificationTexts
     private let limit: Duration
-    private let table = Table()
     private let sessions: DesktopSessions
 
     /// Connects to the session bus that `environment` names.
@@ -61,9 +56,7 @@ public final class DesktopCalls: Sendable {
             guard signal.interface == DesktopPresenter.service, signal.member == "ActionInvoked",
                 let number = signal.body.first?.uint32,
                 let action = signal.body.dropFirst().first?.string.flatMap({ Action(rawValue: $0) }),
-                let call = table.shown.withLock({
-                    $0.first { $0.value.number == number && $0.value.owner == owner }?.key
-                })
+                let call = table.call(of: CallTable.Place(number: number, owner: owner))
             else { return }
             continuation.yield(Press(call: call, action: action))
         }
@@ -77,14 +70,38 @@ public final class DesktopCalls: Sendable {
     ///   - call: The name of the call.
     ///   - caller: Who it is with, for people.
     ///   - isOn: Whether it was answered, or this side calls: then it can be hung up.
-    /// - Throws: `NotificationError` when it is not shown
+    /// - Throws: `NotificationError` when it is not shown, or the desktop does not say so in 5 s; what it shows later is closed by
+    ///   `withdraw` all the same. `CancellationError`
     public func show(_ call: String, caller: String, isOn: Bool) async throws {
+        let turn = table.begin(call)
+        let shown = BusResult<Void>()
+        Task {
+            do {
+                try await notify(call, turn, caller: caller, isOn: isOn)
+                shown.end(with: .success(()))
+            } catch {
+                table.forget(call, turn)
+                shown.end(with: .failure(error))
+            }
+        }
+        let alarm = Task { [limit] in
+            try await Task.sleep(for: limit)
+            shown.end(
+                with: .failure(
+                    NotificationError(.timedOut, "What shows notifications did not answer in time. Check that it runs.")
+                )
+            )
+        }
+        defer { alarm.cancel() }
+        try await shown.value
+    }
+
+    private func notify(_ call: String, _ turn: CallTable.Turn, caller: String, isOn: Bool) async throws {
         try await sessions.use { session in
-            let former = table.shown.withLock { $0[call] }
             let number = try await session.notify(
                 [
                     .string(applicationName),
-                    .uint32(former.flatMap { $0.owner == session.owner ? $0.number : nil } ?? 0),
+                    .uint32(table.place(of: call).flatMap { $0.owner == session.owner ? $0.number : nil } ?? 0),
                     .string(""),
                     .string(caller),
                     .string(session.body(isOn ? texts.call : texts.incomingCall)),
@@ -97,19 +114,21 @@ public final class DesktopCalls: Sendable {
                     .dictionary(["category": .string("call.incoming"), "urgency": .byte(isOn ? 1 : 2)]),
                     .int32(0),
                 ],
-                until: .now + limit
+                until: .now + Self.patience
             )
-            table.shown.withLock { $0[call] = Shown(number: number, owner: session.owner) }
+            guard table.note(CallTable.Place(number: number, owner: session.owner), of: call, turn) else {
+                return try await session.close(number, until: .now + limit)
+            }
         }
     }
 
-    /// Closes what is shown of a call.
+    /// Closes what is shown of a call, also where the desktop shows it later.
     ///
     /// - Throws: `NotificationError`
     public func withdraw(_ call: String) async throws {
-        guard let shown = table.shown.withLock({ $0.removeValue(forKey: call) }) else { return }
+        guard let place = table.remove(call) else { return }
         try await sessions.use { session in
-            if session.owner == shown.owner { try await session.close(shown.number, until: .now + limit) }
+            if session.owner == place.owner { try await session.close(place.number, until: .now + limit) }
         }
     }
 }

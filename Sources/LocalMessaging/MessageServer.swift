@@ -62,16 +62,15 @@ public final class MessageServer: Sendable {
     ) async throws -> MessageServer {
         let clients = ClientTable(maximum: configuration.maximumClients, changed: clientChanged)
         let decide: @Sendable (PeerIdentity) async -> String? = { peer in
-            if let refusal = clients.refusal { return refusal }
             if let shouldAccept { return await shouldAccept(peer) }
             return peer.user == geteuid() ? nil : "user \(peer.user) is not user \(geteuid()), whose group this is."
         }
         let listener = try await transport.listen(as: name) { channel in
             channel.eventLoop.makeCompletedFuture {
-                clients.count(channel)
+                let refusal = clients.count(channel)
                 let established = channel.eventLoop.makePromise(of: MessageConnection.self)
                 let handler = ConnectionHandler(
-                    role: .server(shouldAccept: decide),
+                    role: .server { peer in if let refusal { refusal } else { await decide(peer) } },
                     transport: transport,
                     handlers: handlers,
                     configuration: configuration,
@@ -181,17 +180,13 @@ private final class ClientTable: Sendable {
         state.withLock { state in state.order.compactMap { state.clients[$0]?.connection } }
     }
 
-    /// Why nobody is accepted now; nil when somebody is.
-    var refusal: String? {
-        state.withLock { state in
-            state.channelCount <= maximum ? nil : "\(maximum) clients are connected, which is the most."
-        }
-    }
-
-    /// Counts a client's channel, until it is closed.
-    func count(_ channel: any Channel) {
-        state.withLock { $0.channelCount += 1 }
+    /// Counts a client's channel, until it is closed; tells why it is not accepted, or nil when there is a place for it.
+    func count(_ channel: any Channel) -> String? {
         channel.closeFuture.whenComplete { [weak self] _ in self?.state.withLock { $0.channelCount -= 1 } }
+        return state.withLock { state in
+            state.channelCount += 1
+            return state.channelCount <= maximum ? nil : "\(maximum) clients are connected, which is the most."
+        }
     }
 
     func open(_ listener: any MessageListener) {

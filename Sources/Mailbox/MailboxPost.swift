@@ -51,7 +51,9 @@ package struct MailboxPost: Sendable, Hashable {
     package static func parse(lines text: String) throws(MailboxError) -> [MailboxPost] {
         var posts: [MailboxPost] = []
         var lineOfKey: [String: Int] = [:]
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+        // "\r\n" is one character.
+        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        for (index, line) in lines.enumerated()
         where !line.allSatisfy(\.isWhitespace) {
             let number = index + 1
             let post: MailboxPost

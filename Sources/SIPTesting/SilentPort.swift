@@ -25,10 +25,10 @@ final class SilentPort: Sendable {
         session = SessionConfiguration(address: "127.0.0.1", media: [MediaConfiguration(port: port, formats: [format])])
         guard file >= 0, isBound else {
             let reason = String(cString: strerror(errno))
-            if file >= 0 { Glibc.close(file) }
             throw TestingError(.network, "No port of 127.0.0.1 can be opened for sound: \(reason).")
         }
     }
 
-    deinit { Glibc.close(file) }
+    /// Also where its making has failed.
+    deinit { if file >= 0 { Glibc.close(file) } }
 }

@@ -1,4 +1,5 @@
 internal import CallBasics
+internal import FoundationEssentials
 internal import Glibc
 public import LocalMessaging
 
@@ -27,12 +28,28 @@ public enum SecretFault: Hashable, Sendable {
 /// Thread: any; it blocks for some milliseconds.
 public struct SecretFiles: SecretStore {
     private static let longest = 64 << 10
+    /// How long a file may be written at most.
+    private static let draftSeconds = 60
     private let folder: String
 
     /// The secrets of a group.
     ///
     /// - Throws: `GroupError` when it has no place for them
-    public init(group: GroupContainer) throws(GroupError) { folder = try group.subdirectory("secrets") }
+    public init(group: GroupContainer) throws(GroupError) {
+        folder = try group.subdirectory("secrets")
+        removeDrafts()
+    }
+
+    /// Removes what processes have left that ended while they wrote.
+    private func removeDrafts() {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where name.hasPrefix(".draft-")
+        {
+            let path = "\(folder)/\(name)"
+            var status = stat()
+            guard lstat(path, &status) == 0, time(nil) - status.st_mtim.tv_sec > Self.draftSeconds else { continue }
+            unlink(path)
+        }
+    }
 
     /// The secret of a name; nil where there is none.
     ///
@@ -67,7 +84,7 @@ public struct SecretFiles: SecretStore {
 
     /// Keeps the secret of a name; nil forgets it.
     ///
-    /// - Throws: `SecretError`; then it is what it was
+    /// - Throws: `SecretError`; then it is what it was, or, where only the folder could not be brought to the disk, already the new one
     public func set(_ secret: [UInt8]?, of name: String) async throws {
         let path = try path(of: name)
         guard let secret else {

@@ -345,4 +345,12 @@ import Testing
             #expect(outcomes == Dictionary(uniqueKeysWithValues: (1...max(count, 1)).map { ($0, 1) }), "seed \(seed)")
         }
     }
+
+    @Test func `a call that was answered before another screen refuses it is ended`() throws {
+        var (world, uuid, _) = try talking()
+        world.desk.note(uuid, .busy)
+        world.settle()
+        world.run(for: .seconds(1))
+        #expect(world.desk.entries.isEmpty && world.network.nodes[1].agent.counts.calls == 0)
+    }
 }

@@ -42,8 +42,17 @@ import Testing
         #expect(outcome(CallEnd(.them, .cancelled, reason: "SIP;cause=200"))?.outcome == .answeredElsewhere)
         #expect(outcome(CallEnd(.them, .cancelled, reason: "SIP ;cause=603"))?.outcome == .declinedElsewhere)
         #expect(outcome(CallEnd(.them, .cancelled, reason: "Q.850;cause=16"))?.outcome == .missed)
-        // Its push was written down before its INVITE came.
-        #expect(outcome(CallEnd(.us, .refused(410))) == nil)
+    }
+
+    @Test func `a call whose push was written down is so once, whoever else is refused like it`() {
+        var log = CallLog()
+        _ = log.noteMissed("late", CallUpdate(remote: "sip:a@b"), unixSeconds: 0)
+        for (slot, id) in ["late", "other"].enumerated() {
+            let handle = CallHandle(slot: slot, serial: 1)
+            log.begin(handle, id, with: ("sip:a@b", nil), isOutgoing: false, unixSeconds: 0)
+            _ = log.noteEnd(handle, CallEnd(.us, .refused(410)), at: .zero)
+        }
+        #expect(log.entries.map(\.id) == ["other", "late"] && log.entries.map(\.outcome) == [.declined, .missed])
     }
 
     @Test func `own calls that came to nothing say why`() {

@@ -269,4 +269,30 @@ import Testing
         #expect(await out.ended().side == .them)
         await close(alice, bob)
     }
+
+    @Test func `a phone that closes ends what a push has told of, and one that was closed long ago opens no card`()
+        async throws
+    {
+        var former: Phone? = try await called()
+        let shown = await former?.receive(PushPayload(callID: "c1", from: "sip:carol@example.org"))
+        let (uuid, _) = try await nextIncoming()
+        #expect(shown == uuid)
+        await former?.close()
+        #expect(try await next() == .ended(uuid, .failed))
+        #expect(await former?.receive(PushPayload(callID: "c2")) == nil)
+        let (alice, bob) = (try await caller(), try await called())
+        let out = try await alice.call("sip:\(bob.localAddress)", Self.mute)
+        let (call, _) = try await nextIncoming()
+        #expect(await screen.act(.answer, on: call) == .fulfilled)
+        try await out.answered()
+        former = nil
+        await bob.deactivateAudio()
+        await bob.activateAudio()
+        await close(alice, bob)
+        var openedCount = 0
+        for await case .card(let event) in engine.events where event.direction == .playback {
+            if event.kind == .cardOpened { openedCount += 1 }
+        }
+        #expect(openedCount == 1)
+    }
 }

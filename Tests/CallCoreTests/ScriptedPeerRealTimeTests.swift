@@ -1,4 +1,4 @@
-import CallCore
+@testable import CallCore
 import MediaEngine
 import SIPTesting
 import TestSupport
@@ -222,6 +222,24 @@ import Testing
         await alice.close()
         await bob.close()
         await registrar.close()
+        await engine.shutDown()
+    }
+
+    @Test func `a phone that closes takes no call any more, and writes those down that it ends`() async throws {
+        let alice = try await Phone.onLoopback(engine)
+        let (mute, bob) = (try await ScriptedPeer(called: []), try await ScriptedPeer())
+        _ = try await alice.call(mute.address, CallConfiguration.buzz)
+        for await case .incoming in mute.events { break }
+        // It waits for the answer to what it takes back, for a second.
+        let closing = Task { await alice.close() }
+        #expect(await Polling.eventually { await alice.isClosed })
+        try await bob.call("sip:\(alice.localAddress)")
+        let heard = await events(of: bob, until: Self.isEnd)
+        #expect(heard == [.ended(byOther: true, status: 480)])
+        await closing.value
+        #expect(await alice.callLog.map(\.outcome) == [.cancelled])
+        await mute.close()
+        await bob.close()
         await engine.shutDown()
     }
 }

@@ -69,4 +69,16 @@ struct DesktopCallsRealTimeTests {
             }
         )
     }
+
+    @Test func `a call that goes before the desktop has shown it is closed as soon as it has`() async throws {
+        let desktop = try await FakeDesktop(bus, capabilities: [])
+        let calls = try await self.calls()
+        desktop.hold()
+        async let shown: Void = calls.show("c1", caller: "Ada", isOn: false)
+        #expect(await Polling.eventually { desktop.notifications.count == 1 })
+        try await calls.withdraw("c1")
+        desktop.release()
+        try await shown
+        #expect(desktop.closed == [1])
+    }
 }

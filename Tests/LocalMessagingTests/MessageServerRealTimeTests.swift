@@ -137,6 +137,26 @@ struct MessageServerRealTimeTests {
         await server.stop()
     }
 
+    @Test func `of many clients that come at once as many are accepted as there are places`() async throws {
+        var configuration = MessagingConfiguration()
+        configuration.maximumClients = 8
+        let server = try await MessageServer.start(
+            name: "core",
+            in: group,
+            handlers: .sums,
+            configuration: configuration
+        )
+        let accepted = await withTaskGroup { tasks in
+            for _ in 0..<64 { tasks.addTask { [group] in try? await MessageClient.connect(to: "core", in: group) } }
+            return await tasks.reduce(into: [MessageClient]()) { clients, client in
+                if let client { clients.append(client) }
+            }
+        }
+        #expect(accepted.count == 8)
+        for client in accepted { await client.close() }
+        await server.stop()
+    }
+
     @Test func `topics reach those who want them, and the star everything`() async throws {
         let server = try await MessageServer.start(name: "core", in: group, handlers: .sums)
         let heard = (0..<3).map { _ in Record<String>() }

@@ -62,4 +62,11 @@ import Testing
         #expect(error.code == .invalidPost)
         #expect(error.message.hasPrefix("Line 2: ") && error.message.contains(reason), "\(error)")
     }
+
+    @Test func `lines may end as on Windows`() throws {
+        let lines = ["a", "b"].map { #"{"callID":"\#($0)","from":"sip:a@b","text":"hi"}"# }
+        let posts = try MailboxPost.parse(lines: lines.joined(separator: "\r\n") + "\r\n")
+        let messages = ["a", "b"].map { IncomingMessage(callID: $0, sender: "sip:a@b", text: "hi") }
+        #expect(try posts == messages.map { try MailboxPost(.message($0)) })
+    }
 }

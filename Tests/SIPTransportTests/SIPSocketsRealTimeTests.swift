@@ -96,4 +96,18 @@ import Testing
         #expect(try await ask(one, "sip:b@\(bound);transport=tcp") == nil)
         await one.close()
     }
+
+    @Test func `a port that is opened while all are closed is closed, too`() async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let sockets = try await loop.submit { NIOLoopBound(SIPSockets(on: loop, SIPSecurity()), eventLoop: loop) }.get()
+        let bound = try await loop.flatSubmit {
+            let address = sockets.value.listen(.tcp, at: .loopback(port: 0))
+            _ = sockets.value.closeAll()
+            return address
+        }.get()
+        let one = try endpoint("a")
+        _ = try await one.open(at: .loopback(port: 0), [.udp, .tcp])
+        #expect(try await ask(one, "sip:b@\(bound);transport=tcp") == nil)
+        await one.close()
+    }
 }

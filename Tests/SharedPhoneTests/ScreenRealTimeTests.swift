@@ -165,4 +165,55 @@ import Testing
         await screen.close()
         await close()
     }
+
+    @Test func `a call that one screen has answered goes on, whatever another one says of it`() async throws {
+        let (first, _) = try await screen()
+        let (answered, answer) = AsyncStream<Void>.makeStream()
+        let second = try await ScreenClient.connect(to: group) { _, _ in
+            for await _ in answered { break }
+            return .busy
+        }
+        guard case .snapshot = try await next(second) else { return _ = Issue.record("not told") }
+        let out = try await alice.call("sip:\(bob.localAddress)", Self.mute)
+        let call = try await incoming(first)
+        #expect(try await first.perform(.answer, on: call) == .fulfilled)
+        answer.yield(())
+        #expect(await Polling.eventually { await screens.asked.isEmpty })
+        #expect(try await first.perform(.end, on: call) == .fulfilled)
+        #expect(await out.ended().side == .them)
+        await first.close()
+        await second.close()
+        await close()
+    }
+
+    /// Calls that do nothing of what a screen wants.
+    private actor IdleCalls: ScreenedCalls {
+        let asked: AsyncStream<Void>
+        private let ask: AsyncStream<Void>.Continuation
+
+        init() { (asked, ask) = AsyncStream.makeStream() }
+
+        func perform(_ transaction: [ProviderAction]) { ask.yield(()) }
+        func activateAudio() {}
+        func deactivateAudio() {}
+        func resetCalls() {}
+        func receive(_ push: PushPayload) -> CallUUID? { nil }
+        func note(_ uuid: CallUUID, _ refusal: CallRefusal?) {}
+        func handleDeskTimeout() {}
+    }
+
+    @Test func `what one screen waits for fails when another one ends all calls`() async throws {
+        await screens.close()
+        let calls = IdleCalls()
+        try await screens.open(showing: calls, in: group)
+        let (first, _) = try await screen()
+        let second = try await ScreenClient.connect(to: group, isScreen: false)
+        async let outcome = first.perform(.setHeld(true), on: CallUUID())
+        for await _ in calls.asked { break }
+        try await second.resetCalls()
+        #expect(try await outcome == .failed(.unknownCall))
+        await first.close()
+        await second.close()
+        await close()
+    }
 }

@@ -86,6 +86,7 @@ extension CallDesk {
     /// All calls end at once, and nothing is told of them any more.
     package mutating func reset() {
         let handles = entries.compactMap { entry in entry.handle.map { ($0, entry.stage) } }
+        resetCount += 1
         for entry in entries { remember(entry, .failed) }
         (entries, steps) = ([], [])
         attend(true)

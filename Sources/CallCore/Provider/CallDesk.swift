@@ -131,6 +131,8 @@ package struct CallDesk: Sendable {
     private var generator: SeededGenerator
     private var ticketCount: Ticket = 0
     var wishCount: WishNumber = 0
+    /// How often all calls were ended at once.
+    var resetCount = 0
 
     /// The seed gives the identifiers of calls that come.
     package init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
@@ -221,8 +223,11 @@ package struct CallDesk: Sendable {
         guard let index = entries.firstIndex(where: { $0.uuid == uuid }) else { return }
         if let refusal {
             if let handle = entries[index].handle {
-                order(.reject(handle, status: refusal.status))
-                entries.remove(at: index)
+                let entry = entries.remove(at: index)
+                remember(entry, .failed)
+                thinGroup()
+                // One that was answered meanwhile has nobody who would end it.
+                order(entry.stage == .ringing ? .reject(handle, status: refusal.status) : .hangUp(handle))
             } else {
                 (entries[index].stage, entries[index].declineStatus) = (.declined, refusal.status)
             }
@@ -307,6 +312,16 @@ package struct CallDesk: Sendable {
         report(.ended(entry.uuid, reason))
         drop(entry.uuid)
         thinGroup()
+    }
+
+    /// The phone is closed: what pushes have told of does not come any more.
+    mutating func close() {
+        for entry in entries where entry.handle == nil && !entry.isOutgoing {
+            entries.removeAll { $0.uuid == entry.uuid }
+            guard entry.stage == .pushed else { continue }
+            report(.ended(entry.uuid, .failed))
+            drop(entry.uuid)
+        }
     }
 
     // MARK: Small things

@@ -2,6 +2,7 @@ package import CallBasics
 internal import SDP
 package import SIP
 internal import SIPTransport
+internal import Synchronization
 
 /// Whose calls a screen shows: a phone, or what stands for one.
 package protocol ScreenedCalls: AnyObject, Sendable {
@@ -34,10 +35,16 @@ package final class CallScreen: @unchecked Sendable {
     /// Holds that wait for the other side.
     private var holding: [CallHandle: (isHeld: Bool, ticket: CallDesk.Ticket)] = [:]
     private let provider: any CallProvider
-    private let reports: AsyncStream<CallDesk.Report>
-    private let continuation: AsyncStream<CallDesk.Report>.Continuation
+    /// What waits to be told, and how many resets were before it.
+    private typealias Item = (report: CallDesk.Report, resetCount: Int)
+    private let reports: AsyncStream<Item>
+    private let continuation: AsyncStream<Item>.Continuation
+    private let resets = Resets()
     private weak var phone: (any ScreenedCalls)?
     private var alarm = PhoneAlarm()
+
+    /// How often all calls were ended at once: what was to be told before is not told any more.
+    private final class Resets: Sendable { let count = Atomic(0) }
 
     package init(_ provider: any CallProvider, seed: UInt64) {
         (self.provider, desk) = (provider, CallDesk(seed: seed))
@@ -47,10 +54,10 @@ package final class CallScreen: @unchecked Sendable {
     /// Begins to tell the screen; verdicts go to `phone`.
     package func open(for phone: any ScreenedCalls) {
         self.phone = phone
-        let (provider, reports) = (provider, reports)
+        let (provider, reports, resets) = (provider, reports, resets)
         Task { [weak phone] in
-            for await report in reports {
-                switch report {
+            for await item in reports where item.resetCount == resets.count.load(ordering: .relaxed) {
+                switch item.report {
                 case .incoming(let uuid, let update):
                     var refusal: CallRefusal?
                     do throws(CallRefusal) { try await provider.reportIncoming(uuid, update) } catch { refusal = error }
@@ -66,6 +73,7 @@ package final class CallScreen: @unchecked Sendable {
 
     /// Tells what the desk has decided, and has its orders obeyed.
     package func settle(_ obey: (CallDesk.Order) -> Void) {
+        resets.count.store(desk.resetCount, ordering: .relaxed)
         while let output = desk.poll() {
             switch output {
             case .order(let order): obey(order)
@@ -106,7 +114,7 @@ package final class CallScreen: @unchecked Sendable {
 
     /// Puts a report behind those that wait; false when too many do.
     package func tell(_ report: CallDesk.Report) -> Bool {
-        if case .enqueued = continuation.yield(report) { true } else { false }
+        if case .enqueued = continuation.yield((report, desk.resetCount)) { true } else { false }
     }
 
     /// Nothing more is told.

@@ -43,6 +43,7 @@ extension Phone {
     /// - Returns: What the screen knows the call by; nil where it is not shown.
     @discardableResult
     public func receive(_ push: PushPayload) -> CallUUID? {
+        guard !isClosed else { return nil }
         guard screen != nil else {
             refreshRegistrations()
             return nil

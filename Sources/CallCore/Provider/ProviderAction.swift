@@ -1,6 +1,7 @@
 /// What a call screen wants done with a call.
 ///
-/// Each is fulfilled or failed exactly once, as `CallProvider.performed` tells: an answer within 10 s, all else within 5 s.
+/// Each is fulfilled or failed exactly once, as `CallProvider.performed` tells: an answer within 10 s, all else within 5 s. Of those
+/// that a reset finds under way nothing is told.
 public struct ProviderAction: Hashable, Sendable, Codable, Identifiable {
     /// What is to be done.
     public enum Kind: Hashable, Sendable, Codable {

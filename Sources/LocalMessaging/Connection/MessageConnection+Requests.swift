@@ -53,10 +53,9 @@ extension MessageConnection {
         let failure =
             (try? MessageCoding.decode(RemoteFailure.self, from: frame.payload, within: bounds))
             ?? RemoteFailure(.handlerFailed, "The peer failed without saying why.")
-        if state.withLock({ $0.pending.isKnown(frame.correlation) }) {
-            end(frame.correlation, with: .failure(MessagingError.failed(failure)))
-        } else if let type = frame.type {
-            handlers.failed?(failure, type, self)
+        guard frame.correlation == 0 else {
+            return end(frame.correlation, with: .failure(MessagingError.failed(failure)))
         }
+        if let type = frame.type { handlers.failed?(failure, type, self) }
     }
 }

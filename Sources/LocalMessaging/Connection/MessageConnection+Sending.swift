@@ -7,7 +7,7 @@ extension MessageConnection {
     func outgoing<Message: LocalMessage>(
         _ message: Message,
         as kind: Frame.Kind,
-        correlation: UInt64,
+        correlation: UInt64 = 0,
         topic: String = "",
         attachments: Attachments
     ) throws(MessagingError) -> OutgoingFrame {

@@ -77,10 +77,7 @@ public final class MessageConnection: Sendable, Identifiable {
         topic: String = "",
         attachments: Attachments = .none
     ) async throws {
-        let correlation = state.withLock { $0.pending.nextCorrelation() }
-        try await enqueue(
-            outgoing(message, as: .message, correlation: correlation, topic: topic, attachments: attachments)
-        )
+        try await enqueue(outgoing(message, as: .message, topic: topic, attachments: attachments))
     }
 
     /// Sends a request and waits for its answer.

@@ -27,7 +27,7 @@ struct PendingRequests {
     /// When the first of them may be too late; never after that time, and nil when none waits.
     private(set) var earliestDeadline: NIODeadline?
 
-    /// The number of the next frame that may be answered.
+    /// The number of the next frame that is answered, or waits for room.
     mutating func nextCorrelation() -> UInt64 {
         last += 1
         return last
@@ -76,8 +76,6 @@ struct PendingRequests {
     func failure(of correlation: UInt64) -> (any Error)? {
         if case .ended(.failure(let error)) = entries[correlation]?.slot { error } else { nil }
     }
-
-    func isKnown(_ correlation: UInt64) -> Bool { entries[correlation] != nil }
 
     mutating func remove(_ correlation: UInt64) {
         entries[correlation] = nil

@@ -114,12 +114,7 @@ private final class OpenDirectory: Sendable {
             }
             throw GroupError("Opening the directory \(path)", errno: code)
         }
-        do throws(GroupError) {
-            try checkOwner(of: path)
-        } catch {
-            close(descriptor)
-            throw error
-        }
+        try checkOwner(of: path)
     }
 
     /// Makes the directory at `path`, and those above it, when they are missing.
@@ -154,7 +149,8 @@ private final class OpenDirectory: Sendable {
         }
     }
 
+    /// Also where its making has failed.
     deinit {
-        close(descriptor)
+        if descriptor >= 0 { close(descriptor) }
     }
 }

@@ -153,8 +153,10 @@ extension Call {
     /// - Throws: `EngineError` when the tone cannot be played at the codec's rate, or the call has ended.
     public func insertTone(_ tone: ToneSpec) throws(EngineError) {
         let tones = stream.sendTones
-        try EngineError.wrapping { try tones.prepare(tone) }
-        try order([.command(.tone(requestedAt: engine.now), to: tones)])
+        try tones.turns.withLock { _ throws(EngineError) in
+            try EngineError.wrapping { try tones.prepare(tone) }
+            try order([.command(.tone(requestedAt: engine.now), to: tones)])
+        }
     }
 
     /// Ends the tone in what is sent.

@@ -80,7 +80,7 @@ struct CardSections {
         playbackUserCount -= 1
         guard playbackUserCount == 0, let plan = playbackPlan.take() else { return [] }
         // A key that is held, or waits, is not for the calls that come after.
-        return [.command(.silence, to: keyTones), .remove(plan)]
+        return [.command(.forget, to: keyTones), .remove(plan)]
     }
 
     // MARK: Capture

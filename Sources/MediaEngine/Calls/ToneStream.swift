@@ -172,10 +172,12 @@ public final class ToneStream: Sendable {
     /// - Throws: `EngineError` when the tone cannot be played at the stream's rate, or the stream has been stopped.
     public func play(_ tone: ToneSpec) throws(EngineError) {
         try requireRunning()
-        try EngineError.wrapping { try tones.prepare(tone) }
-        let now = timebase.now
-        state.withLock { $0.ringing = now }
-        try loop.send(.tone(requestedAt: now), to: tones)
+        try tones.turns.withLock { _ throws(EngineError) in
+            try EngineError.wrapping { try tones.prepare(tone) }
+            let now = timebase.now
+            state.withLock { $0.ringing = now }
+            try loop.send(.tone(requestedAt: now), to: tones)
+        }
     }
 
     /// Plays a WAV file, in place of the one that plays.

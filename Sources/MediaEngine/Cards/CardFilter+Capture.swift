@@ -20,7 +20,7 @@ extension CardFilter {
         counters.latencyFrames = available
         let look = card.isClocked ? io.time + io.lateness : io.time
         let passed = clock.advance(to: io.time, look: look, tickDuration: io.tickDuration)
-        let need = follows ? resampler.inputFrameCount(forOutput: block.frameCount) : block.frameCount
+        var need = follows ? resampler.inputFrameCount(forOutput: block.frameCount) : block.frameCount
         // A card that moves in small steps may be half a block late; one that moves in long steps, a whole step.
         let reserve = max(card.periodFrameCount > block.frameCount ? card.periodFrameCount : 0, block.frameCount / 2)
         guard isFlowing || begin(available, need &+ reserve, card, io) else { return false }
@@ -32,6 +32,8 @@ extension CardFilter {
             if follows, clock.alignment.isCalm {
                 let level = Double(available) - lateFrames(at: look, io)
                 follow(frames: movedCount &+ Int64(available), level: level, look: look, io)
+                // At another rate a block may take a frame more.
+                need = resampler.inputFrameCount(forOutput: block.frameCount)
             }
         }
         defer { clock.alignment.move(by: Double(-need)) }

@@ -1,3 +1,4 @@
+import CProcessor
 import CallBasics
 import Glibc
 import Synchronization
@@ -23,7 +24,7 @@ public enum SchedulingResult: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// A POSIX thread for media: its own stack, a name, and SCHED_FIFO when permitted.
+/// A POSIX thread for media: its own stack, a name, and SCHED_FIFO when permitted; denormal numbers are zero there.
 ///
 /// Neither the concurrency pool nor Dispatch will do: a busy pool starves a tick for seconds.
 final class MediaThread: @unchecked Sendable {
@@ -62,6 +63,7 @@ final class MediaThread: @unchecked Sendable {
                 guard let argument else { return nil }
                 let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
                 MediaThread.setName(start.name)
+                flush_denormals()
                 start.body(MediaThread.schedule(priority: start.priority))
                 return nil
             },

@@ -18,9 +18,12 @@ public struct AudioFormat: Hashable, Sendable, CustomStringConvertible {
         self.channelCount = channelCount
     }
 
-    /// Frames that last `duration`, rounded down.
+    /// Frames that last `duration`, rounded down; of one that is longer than any sound 2^53.
     public func frameCount(in duration: Duration) -> Int {
-        Int(duration.nanoseconds * Int64(sampleRate) / 1_000_000_000)
+        let (product, isTooLong) = duration.nanoseconds.multipliedReportingOverflow(by: Int64(sampleRate))
+        // Sums of such counts do not overflow.
+        guard !isTooLong else { return duration < .zero ? -(1 << 53) : 1 << 53 }
+        return Int(product / 1_000_000_000)
     }
 
     /// The time that `frameCount` frames last.

@@ -47,7 +47,7 @@ extension CallReport {
         }
         add("media_sent_packets", "RTP packets sent.") { Double($0.sent.packets) }
         add("media_sent", unit: "bytes", "Payload sent.") { Double($0.sent.bytes) }
-        add("media_unreachable_packets", "Answers from the network that a packet did not arrive.") {
+        add("media_unreachable_packets", "Packets that did not arrive, as the network, or this machine, says.") {
             Double($0.sent.unreachable)
         }
         add("media_received_packets", "RTP packets received.") { Double($0.received.packets) }

@@ -8,7 +8,8 @@ public struct LegReport: Sendable, Hashable {
         public var packets: Int
         /// Bytes of their payloads.
         public var bytes: Int
-        /// Answers from the network that a packet did not arrive (ICMP), as that nobody listens on its port.
+        /// Answers from the network that a packet did not arrive (ICMP), as that nobody listens on its port; and packets that
+        /// have no way from this machine.
         public var unreachable: Int
     }
 

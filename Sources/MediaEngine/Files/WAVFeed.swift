@@ -180,7 +180,7 @@ package final class WAVFeed: BackgroundService, @unchecked Sendable {
         do throws(WAVError) {
             try reader.rewind()
             resampler?.reset()
-            phase = .pausing(framesLeft: format.frameCount(in: pause))
+            phase = .pausing(framesLeft: max(format.frameCount(in: pause), 0))
         } catch {
             finish(with: error)
         }

@@ -102,7 +102,7 @@ public struct FilterIO: ~Copyable {
     private let filter: FilterID
     private unowned(unsafe) let events: RingBuffer<GraphEvent>
 
-    /// When the tick is due: from tick to tick exactly one length of a tick later.
+    /// When the tick is due: a whole number of ticks after the one before, unless a card sets the pace; then when that had enough.
     public let time: MediaTime
     /// How much later than `time` the tick really started.
     package let lateness: Duration

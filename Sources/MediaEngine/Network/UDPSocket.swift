@@ -127,10 +127,11 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
         }
     }
 
-    /// Datagrams that the kernel did not take: no route, or no room.
+    /// Datagrams that the kernel did not take, mostly for want of room.
     package var refusedCount: Int { refused.load(ordering: .relaxed) }
 
-    /// Answers of hosts and routers on the way that what was sent did not arrive (ICMP), as that nobody listens there.
+    /// Answers of hosts and routers on the way that what was sent did not arrive (ICMP), as that nobody listens there, and
+    /// datagrams that have no way from here.
     ///
     /// Where 64 come in one tick, which nobody's sound causes, these are counted, and the kernel keeps no others for 5 s.
     /// Thread: any.
@@ -151,10 +152,16 @@ package final class UDPSocket: DatagramLink, @unchecked Sendable {
             }
         }
         // An answer to an earlier datagram is told in place of sending this one.
-        var isSent = trySend()
-        for _ in 0..<Self.answerLimit where !isSent && takeAnswers(after: errno, at: now) { isSent = trySend() }
-        if !isSent { refused.wrappingAdd(1, ordering: .relaxed) }
-        return isSent
+        var (isSent, reason) = (trySend(), errno)
+        for _ in 0..<Self.answerLimit where !isSent && takeAnswers(after: reason, at: now) {
+            (isSent, reason) = (trySend(), errno)
+        }
+        guard !isSent else { return true }
+        switch reason {
+        case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EACCES, EPERM: unreachable.wrappingAdd(1, ordering: .relaxed)
+        default: refused.wrappingAdd(1, ordering: .relaxed)
+        }
+        return false
     }
 
     /// Has the kernel drop what others than `source` and `other` send, and count it; nil takes everybody's again.

@@ -1,4 +1,5 @@
 package import CallBasics
+import Synchronization
 
 /// Mixes DTMF digits and tones into what passes; without an input it is the source of a tone stream.
 ///
@@ -23,6 +24,8 @@ package final class ToneFilter: ControlledFilter<ToneFilter.Command, ToneFilter.
         case stopTone
         /// Ends digits and tone, and forgets the digits that wait.
         case silence
+        /// The same without a fade, where nobody hears it any more.
+        case forget
         /// Sets the level of each sine of the digits that start from now on, in dBm0.
         case level(Decibels)
     }
@@ -37,6 +40,8 @@ package final class ToneFilter: ControlledFilter<ToneFilter.Command, ToneFilter.
 
     /// The places for digits and pauses that wait: whoever plays one takes one first.
     let places = Credits(ToneGenerator.queueCapacity)
+    /// Who plays a tone prepares it and sends the command before the next one prepares another.
+    let turns = Mutex(())
 
     private let generator: ToneGenerator
     private let format: AudioFormat
@@ -106,6 +111,9 @@ package final class ToneFilter: ControlledFilter<ToneFilter.Command, ToneFilter.
         case .silence:
             isTonePending = false
             generator.silence()
+        case .forget:
+            isTonePending = false
+            generator.forget()
         case .level(let level): generator.digitLevel = level
         }
     }

@@ -145,6 +145,14 @@ package final class ToneGenerator {
         stopTone()
     }
 
+    /// Forgets all at once, without a fade: nobody hears it any more.
+    package func forget() {
+        queue.removeAll()
+        if let current = sounding { note(.digitEnded, current, at: position) }
+        (sounding, earliestNextDigit) = (nil, position)
+        tone.forget(notices)
+    }
+
     // MARK: Tones
 
     /// Plays `prepared`, after fading a tone that already sounds.

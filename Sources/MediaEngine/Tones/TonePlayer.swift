@@ -50,6 +50,14 @@ struct TonePlayer: ~Copyable {
         hasNext = false
     }
 
+    /// Ends the tone at once, without a fade.
+    mutating func forget(_ notices: RingBuffer<ToneNotice>) {
+        hasNext = false
+        guard isSounding else { return }
+        isSounding = false
+        notices.push(note(.toneEnded, offset: 0))
+    }
+
     /// Makes the tone that sounds end by frame `position` + `ramp`.
     mutating func release(at position: Int, ramp: Int) {
         guard isSounding else { return }

@@ -36,7 +36,6 @@ final class DNSWorker: Sendable {
         self.channel = channel
         bell = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard bell >= 0 else {
-            ares_destroy(channel)
             throw DNSClientError(
                 .unavailable,
                 "There is no descriptor for the name client. Close some, or raise the limit."
@@ -49,7 +48,7 @@ final class DNSWorker: Sendable {
     }
 
     deinit {
-        close(bell)
+        if bell >= 0 { close(bell) }
         ares_destroy(channel)
     }
 

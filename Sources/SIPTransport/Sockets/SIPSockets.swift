@@ -113,19 +113,22 @@ package final class SIPSockets {
     {
         loop.preconditionInEventLoop()
         let sockets = NIOLoopBound(self, eventLoop: loop)
+        let generation = generation
         guard transport == .tls, serverContext == nil, let made = contexts.forServer(on: loop) else {
-            return listenSecured(transport, at: address)
+            return listenSecured(transport, at: address, generation)
         }
         made.whenFailure { _ in sockets.value.contexts.forget() }
         return made.flatMap { context in
             sockets.value.serverContext = context
-            return sockets.value.listenSecured(transport, at: address)
+            return sockets.value.listenSecured(transport, at: address, generation)
         }
     }
 
-    private func listenSecured(_ transport: Flow.Transport, at address: CallBasics.SocketAddress)
-        -> EventLoopFuture<CallBasics.SocketAddress>
-    {
+    private func listenSecured(
+        _ transport: Flow.Transport,
+        at address: CallBasics.SocketAddress,
+        _ generation: Int
+    ) -> EventLoopFuture<CallBasics.SocketAddress> {
         let sockets = NIOLoopBound(self, eventLoop: loop)
         return ServerBootstrap(group: loop)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -136,7 +139,11 @@ package final class SIPSockets {
             }
             .bind(host: address.host, port: Int(address.port))
             .flatMapThrowing { channel in
-                sockets.value.listeners.append(channel)
+                if sockets.value.generation == generation {
+                    sockets.value.listeners.append(channel)
+                } else {
+                    channel.close(promise: nil)
+                }
                 return address.with(port: UInt16(channel.localAddress?.port ?? 0))
             }
             .flatMapErrorThrowing { throw SIPSocketError($0, "\(transport) \(address)") }

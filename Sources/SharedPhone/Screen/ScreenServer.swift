@@ -46,6 +46,8 @@ public actor ScreenServer: CallProvider {
     private var isAudioActive = false
     private var actionCount: UInt64 = 0
     private var actions: [UInt64: Progress] = [:]
+    /// Calls that the screens are asked about, and whether one of them has begun to answer it.
+    private(set) var asked: [CallUUID: Bool] = [:]
 
     /// Screens that cannot connect yet.
     public init() {}
@@ -147,13 +149,15 @@ public actor ScreenServer: CallProvider {
 
     // MARK: What the phone reports
 
-    /// Asks the screens, all at once; shown unless one of them refuses in time.
+    /// Asks the screens, all at once; shown unless one of them refuses in time, before another one answers it.
     public func reportIncoming(_ call: CallUUID, _ update: CallUpdate) async throws(CallRefusal) {
         shown.append(ShownCall(call: call, update: update, isOutgoing: false))
+        asked[call] = false
+        defer { asked[call] = nil }
         let question = ScreenQuestion(call: call, update: update)
         let answers = screens.values.map { screen in Task { await ask(question, screen) } }
         for answer in answers {
-            guard let refusal = await answer.value else { continue }
+            guard let refusal = await answer.value, asked[call] == false else { continue }
             shown.removeAll { $0.call == call }
             tell(.ended(call, .failed))
             throw refusal
@@ -200,11 +204,15 @@ public actor ScreenServer: CallProvider {
             }
         }
         tell(.performed(action, outcome))
-        switch actions[action.id] {
+        note(outcome, of: action.id)
+    }
+
+    private func note(_ outcome: ActionOutcome, of id: UInt64) {
+        switch actions[id] {
         case .awaited(let waiter)?:
-            actions[action.id] = nil
+            actions[id] = nil
             waiter.resume(returning: outcome)
-        case .asked?: actions[action.id] = .over(outcome)
+        case .asked?: actions[id] = .over(outcome)
         case .over?, nil: break
         }
     }
@@ -222,7 +230,10 @@ public actor ScreenServer: CallProvider {
             actionCount += 1
             return ProviderAction(id: actionCount, step.call, step.kind)
         }
-        for action in transaction { actions[action.id] = .asked }
+        for action in transaction {
+            actions[action.id] = .asked
+            if action.kind == .answer, asked[action.call] != nil { asked[action.call] = true }
+        }
         await phone.perform(transaction)
         var outcomes: [ActionOutcome] = []
         for action in transaction { outcomes.append(await outcome(of: action.id)) }
@@ -250,7 +261,10 @@ public actor ScreenServer: CallProvider {
                 tell(.audio(isActive: isActive))
             }
         case .reset:
+            let begun = Array(actions.keys)
             await phone.resetCalls()
+            // Of these nothing is told any more.
+            for id in begun { note(.failed(.unknownCall), of: id) }
             for call in shown { tell(.ended(call.call, .failed)) }
             shown = []
         case .push(let callID, let from, let displayName):

@@ -1,5 +1,6 @@
 import BusSupport
 import DesktopBus
+import Dispatch
 import Synchronization
 
 @testable import DesktopNotifications
@@ -19,6 +20,14 @@ final class FakeDesktop: Sendable {
     /// The numbers of what was to be closed.
     var closed: [UInt32] { requests.closed.withLock(\.self) }
 
+    /// Has it answer no `Notify` until `release`.
+    func hold() { requests.isHeld.withLock { $0 = true } }
+
+    func release() {
+        requests.isHeld.withLock { $0 = false }
+        requests.released.signal()
+    }
+
     func signal(_ member: String, _ body: [BusValue]) throws {
         try peer.signal(BusPeer.Signal(DesktopPresenter.path, DesktopPresenter.service, member, body))
     }
@@ -32,6 +41,8 @@ final class FakeDesktop: Sendable {
     private final class Requests: Sendable {
         let notifications = Mutex<[[BusValue]]>([])
         let closed = Mutex<[UInt32]>([])
+        let isHeld = Mutex(false)
+        let released = DispatchSemaphore(value: 0)
 
         func answer(_ call: BusPeer.Call, _ capabilities: [String]) -> BusPeer.Answer {
             switch call.member {
@@ -42,6 +53,7 @@ final class FakeDesktop: Sendable {
                     all.append(call.body)
                     return UInt32(all.count)
                 }
+                if isHeld.withLock(\.self) { released.wait() }
                 return .values([.uint32(call.body[1].uint32.flatMap { $0 == 0 ? nil : $0 } ?? count)])
             case "CloseNotification":
                 closed.withLock { $0 += call.body.compactMap(\.uint32) }

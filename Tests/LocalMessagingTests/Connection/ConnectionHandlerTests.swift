@@ -214,7 +214,11 @@ struct ConnectionHandlerTests {
         let peer = try await peer()
         try await peer.introduce()
         let payload = try MessageCoding.encode(RemoteFailure(.undecodable, "what is this?"))
-        try await peer.send(Frame(.failure, correlation: 1, type: Note.messageType, payload: payload))
+        // Of a request that nobody waits for any more.
+        try await peer.send(Frame(.failure, correlation: 1, type: Sum.messageType, payload: payload))
+        try await peer.send(Frame(.failure, type: Note.messageType, payload: payload))
+        try await peer.send(Self.note("and then"))
+        #expect(await heard.values(1) == ["and then"])
         #expect(await failures.values(1) == [RemoteFailure(.undecodable, "what is this?")])
         await server.stop()
     }

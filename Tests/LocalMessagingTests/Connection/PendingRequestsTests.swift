@@ -40,7 +40,7 @@ struct PendingRequestsTests {
             #expect(pending.end(1, with: .failure(Failure())) == nil)
         }
         #expect(frame.frame.correlation == 1)
-        #expect(!pending.isKnown(1))
+        #expect(pending.count == 0)
     }
 
     @Test func `the failure of one that nobody waits for yet is known`() {

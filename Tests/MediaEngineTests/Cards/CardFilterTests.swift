@@ -180,6 +180,30 @@ private struct DuplexRig {
         #expect(throws: CardError.self) { try one.open(.playback, stereo, at: .zero) }
     }
 
+    @Test func `who begins to speak late is heard after the delay, and the next may speak otherwise`() throws {
+        let (one, other) = LoopbackCard.pair(delay: .milliseconds(20))
+        do {
+            let capture = try other.open(.capture, configuration, at: .zero)
+            var block = [Int16](repeating: 0, count: 480)
+            var heard: [Int16] = []
+            func listen(at milliseconds: Int64) {
+                var samples = block.mutableSpan
+                let count = capture.read(into: &samples, at: .zero + .milliseconds(milliseconds)).frameCount
+                heard += block.prefix(count)
+            }
+            for tick in 0..<100 { listen(at: Int64(tick) * 10) }
+            let playback = try one.open(.playback, configuration, at: .zero + .seconds(1))
+            heard = []
+            for tick in 100..<110 {
+                _ = playback.write([Int16](repeating: 7, count: 480).span, at: .zero + .milliseconds(Int64(tick) * 10))
+                listen(at: Int64(tick) * 10)
+            }
+            #expect(heard.firstIndex(of: 7) == 960)
+        }
+        let stereo = CardConfiguration(format: AudioFormat(sampleRate: 48_000, channelCount: 2))
+        _ = try one.open(.playback, stereo, at: .zero)
+    }
+
     @Test func `a file card records one file and plays into another`() throws {
         try TestFiles.withTemporaryPath { output in
             let input = TestFiles.fixture("wav/pcm_s16le.wav")

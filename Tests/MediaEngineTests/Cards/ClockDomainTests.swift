@@ -62,7 +62,9 @@ private let configuration = CardConfiguration(format: format)
         #expect(abs(try #require(duplex.capture.statistics.ppm) - Double(ppm)) < 5)
     }
 
-    @Test(arguments: [300.0, -1000]) func `sound goes through a drifting card without a click`(ppm: Double) throws {
+    @Test(arguments: [300.0, 500, 1400, -1000]) func `sound goes through a drifting card without a click`(ppm: Double)
+        throws
+    {
         let tone: @Sendable (Int) -> Int16 = { Int16(10_000 * sin(2 * .pi * 1000 / 48_000 * Double($0))) }
         let microphone = ClockworkCard(driftPPM: ppm, sound: tone)
         let speaker = ClockworkCard(driftPPM: -ppm, keepsPlayed: 48_000 * 8)

@@ -8,6 +8,8 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(2)), .tags(.realtime), .onSteadyMachine) struct TimerDriverRealTimeTests {
     private final class Target: TickTarget, @unchecked Sendable {
         let times = Mutex<[(due: MediaTime, late: Duration)]>([])
+        /// Half of the smallest normal number.
+        let tiny = Mutex<Float?>(nil)
         var isIdle: Bool { false }
         private let wanted: Int
         private let isReached = DispatchSemaphore(value: 0)
@@ -18,6 +20,8 @@ import Testing
         }
 
         func tick(at now: MediaTime, lateness: Duration) {
+            let half = Float(wanted) / Float(2 * wanted)
+            tiny.withLock { $0 = Float.leastNormalMagnitude * half }
             let count = times.withLock { times in
                 times.append((now, lateness))
                 return times.count
@@ -65,6 +69,15 @@ import Testing
         try other.wait()
         otherDriver.stop()
         #expect(target.times.withLock { $0.count } == times.count)
+    }
+
+    @Test func `what is too small to be heard is zero on the thread of ticks`() throws {
+        let target = Target(1)
+        let driver = TimerDriver(target, tickDuration: .milliseconds(2))
+        try driver.start()
+        try target.wait()
+        driver.stop()
+        #expect(target.tiny.withLock(\.self) == 0)
     }
 
     @Test func `every tick that a stall delayed is made up, and the next ones are in time`() throws {

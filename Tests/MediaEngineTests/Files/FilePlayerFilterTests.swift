@@ -40,18 +40,18 @@ import Testing
         #expect(player.isFinished && player.feed.frameCount == 24_100)
     }
 
-    @Test func `a looped file starts over after its pause`() throws {
+    @Test(arguments: [10, 0, -1]) func `a looped file starts over after its pause`(pause: Int) throws {
         let mono = AudioFormat(sampleRate: 8000)
         let samples = [Int16](1...200)
         let (recorded, _, player) = try play(
             samples,
             mono,
             as: mono,
-            repetition: .forever(pause: .milliseconds(10)),
-            ticks: 14
+            repetition: .forever(pause: .milliseconds(pause)),
+            ticks: 10
         )
-        let round = samples + [Int16](repeating: 0, count: 80)
-        #expect(recorded == Array((round + round + round + round).prefix(14 * 80)))
+        let round = samples + [Int16](repeating: 0, count: 8 * max(pause, 0))
+        #expect(recorded == Array((round + round + round + round).prefix(10 * 80)))
         #expect(!player.isFinished)
     }
 

@@ -96,6 +96,16 @@ import Testing
         #expect(socket.unreachableCount > 64)
     }
 
+    @Test func `what has no way from here is told as what did not arrive`() throws {
+        let socket = try UDPSocket(bind: .loopback(port: 0))
+        let everybody = try #require(SocketAddress(host: "255.255.255.255", port: 9))
+        for _ in 0..<3 {
+            let wasSent = socket.send([1].span, to: everybody, at: .zero)
+            #expect(!wasSent)
+        }
+        #expect(socket.unreachableCount == 3 && socket.refusedCount == 0)
+    }
+
     @Test func `an address of the other family is refused and counted`() throws {
         let socket = try UDPSocket(bind: .loopback(port: 0))
         let v6 = try #require(SocketAddress(host: "::1", port: 9))

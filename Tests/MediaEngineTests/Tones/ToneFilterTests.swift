@@ -132,6 +132,41 @@ struct ToneFilterTests {
         #expect(throws: ToneError.self) { try filter.prepare(ToneSpec(frequencies: [4000])) }
     }
 
+    @Test func `what is forgotten is heard no more, its end is told, and what comes later sounds`() throws {
+        let filter = ToneFilter(format: Self.format)
+        let bench = Bench(filter, Self.format)
+        try filter.prepare(ToneSpec(frequencies: [400]))
+        filter.handle(.tone(requestedAt: .zero))
+        let digit = ToneTestSignal.digit("4")
+        #expect(filter.places.take(2))
+        filter.handle(.start(digit, requestedAt: MediaTime(nanoseconds: 1)))
+        filter.handle(.play(digit, duration: 1_000_000, gap: 0, requestedAt: MediaTime(nanoseconds: 2)))
+        _ = Self.ticks(bench, 10)
+        filter.handle(.forget)
+        #expect(bench.tick().allSatisfy { $0 == 0 })
+        let ends = bench.drain(ToneFilter.Event.self).compactMap { event, _ -> Int64? in
+            switch event {
+            case .toneEnded(_, let requestedAt), .digitEnded(_, let requestedAt): requestedAt.nanoseconds
+            case .toneStarted, .digitStarted: nil
+            }
+        }
+        #expect(ends.sorted() == [0, 1] && filter.places.take(ToneGenerator.queueCapacity))
+        filter.handle(.start(digit, requestedAt: .zero))
+        #expect(bench.tick().contains { $0 != 0 })
+    }
+
+    @Test func `a digit and a gap may be as long as they like`() {
+        let filter = ToneFilter(format: Self.format)
+        let bench = Bench(filter, Self.format)
+        filter.handle(.play(ToneTestSignal.digit("4"), duration: .max, gap: .max, requestedAt: .zero))
+        _ = bench.tick()
+        #expect(bench.tick().contains { $0 != 0 })
+        for seconds in [Int64.max, -Int64.max, 200_000] {
+            let count = AudioFormat(sampleRate: 48_000).frameCount(in: .seconds(seconds))
+            #expect(count == (seconds > 0 ? 1 << 53 : -(1 << 53)))
+        }
+    }
+
     @Test func `input passes, and the level is obeyed`() {
         let filter = ToneFilter(format: Self.format)
         let bench = Bench(filter, Self.format)

@@ -103,4 +103,17 @@ import Testing
         }
         #expect(answer == .failure)
     }
+
+    @Test func `a process that may have no more descriptors is told so`() async {
+        await #expect(processExitsWith: .success) {
+            let next = dup(0)
+            close(next)
+            var limit = rlimit(rlim_cur: rlim_t(next), rlim_max: 1024)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            let error = #expect(throws: DNSClientError.self) { try DNSClient() }
+            limit.rlim_cur = limit.rlim_max
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            try #require(error?.code == .unavailable)
+        }
+    }
 }

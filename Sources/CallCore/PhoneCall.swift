@@ -159,9 +159,6 @@ public actor PhoneCall {
             _ = try? await made.end(after: .zero)
             throw error
         }
-        // Meanwhile, the phone may have moved.
-        let address = phone.localAddress
-        if session.address != address.host { Task { await move(to: address) } }
     }
 
     /// Refuses a call that came: 486 is busy, 480 not now, 603 declined.

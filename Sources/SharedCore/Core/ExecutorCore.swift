@@ -53,7 +53,7 @@ public actor ExecutorCore {
         self.configuration = configuration
         lock = try CoreLock(group: group)
         // Nothing outlasts the budget, also while somebody who was stopped keeps the database locked.
-        store = try SharedStore(group: group, busyTimeout: min(.seconds(5), configuration.budget))
+        store = try SharedStore(group: group, busyTimeout: min(configuration.busyTimeout, configuration.budget))
     }
 
     deinit {
@@ -75,19 +75,30 @@ public actor ExecutorCore {
 
     /// The message that a push named, claimed by this process: show it, then call `acknowledge`.
     ///
+    /// Several messages may share a call-id. Where one was shown, the push may be for the next: it is `shownElsewhere` once the core
+    /// that this process runs has fetched all and found no other, or after 5 s beside a core of another process, which fetches
+    /// meanwhile and does not say what it has not found.
+    ///
     /// - Throws: `StoreError`; what the service throws when this process runs the core.
     public func newMessage(callID: String) async throws -> MessageOutcome {
-        let outcome = try await awaited(.message(callID: callID)) { hasOwnCore in
+        var foundShown: ContinuousClock.Instant?
+        let outcome = try await awaited(.message(callID: callID)) { hasOwnCore -> MessageOutcome? in
+            // Before the look, which finds what was fetched by then.
+            let hasFetched = self.core?.hasFetched == true
             if let claim = try await self.store.claim(callID: callID, by: self.process) {
-                return MessageOutcome.message(claim, try self.source(hasOwnCore))
+                return .message(claim, try self.source(hasOwnCore))
             }
             switch try await self.store.message(callID: callID)?.status {
-            case .acknowledged: return .shownElsewhere
+            case .acknowledged:
+                let since = foundShown ?? .now
+                foundShown = since
+                let isOver = hasOwnCore ? hasFetched : since.duration(to: .now) >= self.configuration.repeatPatience
+                return isOver ? .shownElsewhere : nil
             // Another process is about to show it; should it die before, this one takes its place.
             case .claimed, .pending, nil: return nil
             }
         }
-        return outcome ?? .late
+        return outcome ?? (foundShown == nil ? .late : .shownElsewhere)
     }
 
     /// Handles a push from end to end: shows what it named, or a general text when that does not come in time, and
@@ -175,15 +186,19 @@ public actor ExecutorCore {
 
     /// Ends the core that this process runs; returns once WRITER is free, whoever else ends it at the same time.
     private func endCore() async {
-        if case .running(let core) = place {
-            place = .ending(
-                Task {
-                    await core.end()
-                    place = .none
-                }
-            )
-        }
+        beginEnd()
         if case .ending(let task) = place { await task.value }
+    }
+
+    /// Has the core that this process runs end.
+    private func beginEnd() {
+        guard case .running(let core) = place else { return }
+        place = .ending(
+            Task {
+                await core.end()
+                place = .none
+            }
+        )
     }
 
     /// Has the core end when a core with priority asks for its place, also while no call of this object waits for anything.
@@ -195,8 +210,10 @@ public actor ExecutorCore {
 
     /// Whether somebody waits for what is not in the store yet: another call of this object, or a process that is connected.
     private func isWaitedFor(at core: RunningCore) async -> Bool {
+        // A call that still waits has not found it, though a message of its call-id may be there, shown before.
+        if !waits.isEmpty { return true }
         do {
-            for item in core.awaited + waits.values {
+            for item in core.awaited {
                 switch item {
                 case .message(let callID): if try await store.message(callID: callID) == nil { return true }
                 case .room(let address): if try await store.room(address: address) == nil { return true }
@@ -244,8 +261,14 @@ public actor ExecutorCore {
                 let count = core.changeCount
                 if let found = try await unlessBusy({ try await look(true) }) { return found }
                 if let failure = core.failure {
-                    await endCore()
-                    throw failure
+                    guard (failure as? StoreError)?.code == .busy else {
+                        await endCore()
+                        throw failure
+                    }
+                    // It may take longer than there is time left.
+                    beginEnd()
+                    await rest(news)
+                    continue
                 }
                 // When its place is asked for the core ends, which notifies, too; what is waited for may still come.
                 await core.change(after: count, until: min(deadline, .now + configuration.toldLookInterval))
@@ -255,7 +278,12 @@ public actor ExecutorCore {
             let count = news.notifier.count
             let isTold = await news.connect(until: deadline)
             if let found = try await unlessBusy({ try await look(false) }) { return found }
-            if try await becomesCore() { continue }
+            do {
+                if try await becomesCore() { continue }
+            } catch let error as StoreError where error.code == .busy {
+                await rest(news)
+                continue
+            }
             let interval = isTold ? configuration.toldLookInterval : configuration.lookInterval
             await waitForChange(news, after: count, until: min(deadline, .now + interval))
         }
@@ -271,7 +299,14 @@ public actor ExecutorCore {
         }
     }
 
+    /// Leaves a database alone that another process keeps locked, for as long as between two looks.
+    private func rest(_ news: CoreNews) async {
+        await news.notifier.wait(after: news.notifier.count, until: min(deadline, .now + configuration.lookInterval))
+    }
+
     /// Starts the core when nobody has it, and none with priority wants it.
+    ///
+    /// False, too, when the start outlasts the budget: it goes on, for `stop` to end what it started.
     private func becomesCore() async throws -> Bool {
         guard case .none = place else { return core != nil }
         guard try lock.holds(.writer) || lock.tryLock(.writer) else { return false }
@@ -280,13 +315,19 @@ public actor ExecutorCore {
             lock.unlock(.writer)
             return false
         }
-        let task = Task { try await becomeCore() }
+        let done = Notifier()
+        let task = Task {
+            defer { done.notify() }
+            try await becomeCore()
+        }
         place = .becoming(task)
-        try await withTaskCancellationHandler {
-            try await task.value
+        await withTaskCancellationHandler {
+            await done.wait(after: 0, until: deadline)
         } onCancel: {
             task.cancel()
         }
+        guard done.count > 0 else { return false }
+        try await task.value
         return true
     }
 

@@ -231,7 +231,7 @@ final class RunningCore: Sendable {
     /// next is queued, when the service says so, or after a rest, which doubles each time.
     private func performActions() async {
         await withDiscardingTaskGroup { group in
-            while !Task.isCancelled {
+            while !Task.isCancelled, signals.failure == nil {
                 if signals.beginActing() { lanes.withLock { $0.hurry() } }
                 await signals.reporting {
                     while let attempt = try await nextAttempt() { group.addTask { await self.perform(attempt) } }
@@ -250,7 +250,7 @@ final class RunningCore: Sendable {
             lanes.handleTimeout(at: time)
             return lanes.isFull ? nil : lanes.closed
         }
-        guard let closed, !Task.isCancelled else { return nil }
+        guard let closed, !Task.isCancelled, signals.failure == nil else { return nil }
         let attempt = try await signals.watching { [store, epoch] in
             try await store.nextAction(as: epoch, butNot: closed)
         }
@@ -271,11 +271,14 @@ final class RunningCore: Sendable {
                 failures = attempt.count + 1
                 return
             }
+            // One that stays in the queue because that failed is not tried again at once, either.
+            failures = attempt.count + 1
             if let refusal {
                 try await drop(attempt.action, refusal)
             } else {
                 try await store.finish(attempt.action, as: epoch)
             }
+            failures = nil
             await Self.tell(.actionDone(id: attempt.action.id), server, signals)
         }
         lanes.withLock { $0.end(attempt.lane, failures: failures, at: time) }

@@ -32,12 +32,14 @@ public struct ProcessIdentity: Hashable, Codable, Sendable {
 
     /// Whether the process still runs.
     ///
-    /// One that has ended but has not been waited for is dead: it holds no lock and will show nothing. Where the system
-    /// cannot tell for want of descriptors the process counts as alive, so that nobody takes over what it may still do.
+    /// One that has ended but has not been waited for is dead: it holds no lock and will show nothing. So is one whose number a
+    /// thread has by now. Where the system cannot tell, as for want of descriptors, the process counts as alive, so that nobody
+    /// takes over what it may still do.
     package var isAlive: Bool {
         guard pid > 0, kill(pid, 0) == 0 || errno == EPERM else { return false }
         let descriptor = linux_pidfd_open(pid)
-        guard descriptor >= 0 else { return descriptor != -ESRCH }
+        // The number of a thread is ENOENT, and EINVAL to earlier kernels; kill(2) takes it.
+        guard descriptor >= 0 else { return ![-ESRCH, -ENOENT, -EINVAL].contains(descriptor) }
         defer { close(descriptor) }
         if let startTime = Self.startTime(of: pid), startTime != self.startTime { return false }
         return !Self.hasEnded(descriptor)

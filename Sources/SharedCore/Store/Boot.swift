@@ -38,6 +38,7 @@ struct Boot: Sendable {
     static func groupTime(_ db: Database) throws -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
-        return try (Int64.fetchOne(db, sql: "SELECT bootBase FROM meta") ?? 0) + Int64(time.tv_sec)
+        let base = try Int64.fetchOne(db, sql: "SELECT bootBase FROM meta") ?? 0
+        return try Int64.checked(base.addingReportingOverflow(Int64(time.tv_sec)))
     }
 }

@@ -56,6 +56,16 @@ extension Row {
     }
 }
 
+extension Int64 {
+    /// The result of a computation with values of columns, which may be any after damage.
+    static func checked(_ result: (partialValue: Int64, overflow: Bool)) throws -> Int64 {
+        guard !result.overflow else {
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a column holds a number beyond all bounds")
+        }
+        return result.partialValue
+    }
+}
+
 extension String {
     /// The bytes under which the string is kept and found.
     var bytes: Data { Data(utf8) }

@@ -133,7 +133,7 @@ extension ActionAttempt {
         case .reply, .markAsSeen: lane = "id \(action.id)"
         }
         count = Int(clamping: try row.integer("attempts"))
-        isLate = now - (try row.integer("queuedAt")) >= Self.patience
+        isLate = try Int64.checked(now.subtractingReportingOverflow(row.integer("queuedAt"))) >= Self.patience
     }
 }
 

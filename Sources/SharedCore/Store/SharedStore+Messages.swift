@@ -99,7 +99,11 @@ extension SharedStore {
     public func acknowledge(_ claim: ClaimedMessage) async throws(StoreError) -> Bool {
         try await write(before: .beforeAcknowledge, after: .afterAcknowledge) { db in
             let now = try Boot.groupTime(db)
-            let order = try (Int64.fetchOne(db, sql: "SELECT acknowledged FROM meta") ?? 0) + 1
+            let last = try Int64.fetchOne(db, sql: "SELECT acknowledged FROM meta") ?? 0
+            let order = try Int64.checked(last.addingReportingOverflow(1))
+            let (count, age) = (self.limits.acknowledgedCount, self.limits.acknowledgedAge.components.seconds)
+            let lastForgotten = try Int64.checked(order.subtractingReportingOverflow(Int64(count)))
+            let earliest = try Int64.checked(now.subtractingReportingOverflow(age))
             try db.execute(
                 sql: """
                     UPDATE message SET acknowledgedAt = ?, acknowledgedOrder = ?, claimedByPid = NULL, claimedByStart = NULL,
@@ -112,14 +116,8 @@ extension SharedStore {
             )
             guard db.changesCount > 0 else { return false }
             try db.execute(sql: "UPDATE meta SET acknowledged = ?", arguments: [order])
-            try db.execute(
-                sql: "DELETE FROM message WHERE acknowledgedOrder <= ?",
-                arguments: [order - Int64(self.limits.acknowledgedCount)]
-            )
-            try db.execute(
-                sql: "DELETE FROM message WHERE acknowledgedAt < ?",
-                arguments: [now - self.limits.acknowledgedAge.components.seconds]
-            )
+            try db.execute(sql: "DELETE FROM message WHERE acknowledgedOrder <= ?", arguments: [lastForgotten])
+            try db.execute(sql: "DELETE FROM message WHERE acknowledgedAt < ?", arguments: [earliest])
             return true
         }
     }

@@ -55,9 +55,9 @@ final class CoreBench: Sendable {
         return try MainCore(group: group, service: ScriptedService(server), configuration: configuration)
     }
 
-    func executor(budget: Duration = .seconds(20)) throws -> ExecutorCore {
+    func executor(budget: Duration = .seconds(20), busyTimeout: Duration = .seconds(5)) throws -> ExecutorCore {
         var configuration = CoreConfiguration()
-        configuration.budget = budget
+        (configuration.budget, configuration.busyTimeout) = (budget, busyTimeout)
         let made = try ExecutorCore(group: group, service: ScriptedService(server), configuration: configuration)
         executors.update { $0.append(Made(executor: made)) }
         return made
@@ -121,24 +121,6 @@ struct ExecutorCoreRealTimeTests {
         #expect(bench.server.starts == 1)
         await main.stop()
         #expect(try await main.store.status().state == .free)
-    }
-
-    /// As when SIGSTOP hits a main in the middle of a write.
-    @Test func `beside a main that keeps the database locked a push ends with its budget`() async throws {
-        let main = try CoreLock(group: bench.group)
-        #expect(try main.tryLock(.main) && main.tryLock(.writer))
-        let executor = try bench.executor(budget: .milliseconds(200))
-        var configuration = Configuration()
-        configuration.allowsUnsafeTransactions = true
-        let path = bench.group.path + "/database/shared.sqlite"
-        let database = try DatabaseQueue(path: path, configuration: configuration)
-        try database.inDatabase { try $0.beginTransaction(.immediate) }
-        guard case .late = try await executor.newMessage(callID: "a") else {
-            Issue.record("nothing came")
-            return
-        }
-        try database.inDatabase { try $0.rollback() }
-        await executor.stop()
     }
 
     @Test func `an executor stays for as long as somebody waits who is connected to it`() async throws {
@@ -239,6 +221,58 @@ struct ExecutorCoreRealTimeTests {
         #expect(bench.server.starts == starts)
     }
 
+    @Test func `a second message of a call-id that was shown is fetched and shown`() async throws {
+        for messageID in ["1", "2"] {
+            let (sender, text) = ("sip:anna@example.org", "text \(messageID)")
+            bench.server.put(IncomingMessage(callID: "a", messageID: messageID, sender: sender, text: text))
+            let executor = try bench.executor()
+            let outcome = try await executor.newMessage(callID: "a")
+            #expect(outcome.text == text)
+            if case .message(let claim, _) = outcome { try await executor.acknowledge(claim) }
+            await executor.stop()
+        }
+    }
+
+    @Test func `a push that comes again fetches, and is told that its message was shown`() async throws {
+        bench.server.put(CoreBench.message("a"))
+        let first = try bench.executor()
+        try await first.notify(callID: "a") { @Sendable _, _ in }
+        await first.stop()
+        // The end of its fetch is enough, long before that of its budget.
+        let second = try bench.executor(budget: .seconds(3600))
+        let told = try await second.notify(callID: "a") { @Sendable _, _ in Issue.record("it is shown again") }
+        if case .shownElsewhere = told {} else { Issue.record("\(told)") }
+        #expect(bench.server.starts == 2)
+        await second.stop()
+        // Another core cannot say that there is no more: a while is enough, or the end of the budget.
+        let main = try bench.main()
+        try await main.start()
+        for isHasty in [true, false] {
+            var configuration = CoreConfiguration()
+            configuration.budget = isHasty ? .seconds(3600) : .milliseconds(200)
+            configuration.repeatPatience = isHasty ? .milliseconds(100) : .seconds(5)
+            configuration.toldLookInterval = .milliseconds(20)
+            let service = ScriptedService(bench.server)
+            let third = try ExecutorCore(group: bench.group, service: service, configuration: configuration)
+            let late = try await third.newMessage(callID: "a")
+            if case .shownElsewhere = late {} else { Issue.record("\(late)") }
+        }
+        await main.stop()
+    }
+
+    @Test func `a service that takes its time to start keeps no push beyond its budget`() async throws {
+        let gate = bench.gate
+        var configuration = CoreConfiguration()
+        configuration.budget = .milliseconds(200)
+        let service = ScriptedService(bench.server, starting: { await gate.pass() })
+        let executor = try ExecutorCore(group: bench.group, service: service, configuration: configuration)
+        let outcome = try await executor.newMessage(callID: "a")
+        if case .late = outcome {} else { Issue.record("\(outcome)") }
+        await gate.open()
+        await executor.stop()
+        #expect(await !executor.isRunning)
+    }
+
     @Test func `an action is performed by an executor when no main runs, and else by the main`() async throws {
         let executor = try bench.executor()
         let first = MessageAction(id: "1", callID: "a", kind: .reply("yes"))
@@ -301,6 +335,23 @@ struct ExecutorCoreRealTimeTests {
         #expect(try await main.store.actions().isEmpty)
         #expect(try await main.store.refusedActions().map(\.id) == ["1", "3"])
         await main.stop()
+    }
+
+    @Test func `an action whose end cannot be written is not performed again by the same core`() async throws {
+        let main = try bench.main()
+        try await DatabaseQueue(path: main.store.path).write { db in
+            try db.execute(sql: "CREATE TRIGGER no BEFORE DELETE ON action BEGIN SELECT RAISE(ABORT, 'no'); END")
+        }
+        try await main.start()
+        try await main.perform(MessageAction(id: "1", callID: "a", kind: .markAsSeen))
+        let failure = await main.failed()
+        #expect((failure as? StoreError)?.code == .damaged)
+        // It would be at once.
+        let isRepeated = await Polling.eventually(.milliseconds(300)) { bench.server.performed.count > 1 }
+        #expect(!isRepeated)
+        await main.stop()
+        #expect(bench.server.performed.count == 1)
+        #expect(try await main.store.actions().map(\.id) == ["1"])
     }
 
     @Test func `a room is waited for as a message is`() async throws {

@@ -29,14 +29,22 @@ final class ScriptedService: CoreService {
     let server: Server
     /// What it does before it ends, for a core that takes its time.
     private let ending: @Sendable (CoreContext) async -> Void
+    /// What it does before it has started.
+    private let starting: @Sendable () async -> Void
     private let context = Mutex<CoreContext?>(nil)
 
-    init(_ server: Server, ending: @escaping @Sendable (CoreContext) async -> Void = { _ in }) {
+    init(
+        _ server: Server,
+        ending: @escaping @Sendable (CoreContext) async -> Void = { _ in },
+        starting: @escaping @Sendable () async -> Void = {}
+    ) {
         self.server = server
         self.ending = ending
+        self.starting = starting
     }
 
     func start(_ context: CoreContext) async throws {
+        await starting()
         self.context.withLock { $0 = context }
         server.state.update {
             $0.starts += 1

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -39,6 +40,20 @@ import Testing
         #expect(!ProcessIdentity(pid: pid, startTime: 0).isAlive)
         #expect(!ProcessIdentity(pid: pid, startTime: 0).signal(0))
         #expect(ProcessIdentity(pid: pid) == nil)
+    }
+
+    @Test func `the number of a thread is no process`() async throws {
+        let told = Watched<[pid_t: Bool]>([:])
+        try await onThreads(1) { _ in
+            // PROCESS/task/THREAD
+            let link = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
+            guard let number = link.split(separator: "/").last.flatMap({ pid_t($0) }) else { return }
+            let isAlive = ProcessIdentity(pid: number, startTime: 1).isAlive
+            told.update { $0[number] = isAlive }
+        }
+        let thread = try #require(told.value.first)
+        #expect(thread.key != getpid())
+        #expect(!thread.value)
     }
 
     @Test(

@@ -27,11 +27,21 @@ public struct AgentAddress: Hashable, Sendable, CustomStringConvertible {
         guard let way = Self.way(text) else {
             throw AgentError(
                 .invalidAddress,
-                "'\(text)' is no address of an agent. Write ws://HOST:PORT/PATH, wss://..., audiosocket:HOST:PORT or "
+                "'\(text.prefix { $0 != "?" })' is no address of an agent. Write ws://HOST:PORT/PATH, wss://..., audiosocket:HOST:PORT or "
                     + "audiosocket:/PATH."
             )
         }
         (self.way, description) = (way, text)
+    }
+
+    /// Where it is, without a path: there may be a key in one.
+    package var place: String {
+        switch way {
+        case .webSocket(let host, let port, _, let isSecured):
+            "\(isSecured ? "wss" : "ws")://\(Self.authority(host, port, or: nil))"
+        case .tcp(let host, let port): Self.authority(host, port, or: nil)
+        case .unix(let path): path
+        }
     }
 
     /// Whether what is said to it goes through the network in the clear.

@@ -53,7 +53,7 @@ public final class AgentLine: Sendable {
 
     /// What happens, for one reader.
     ///
-    /// The newest 256 events wait for it. It finishes with `ended`.
+    /// The newest 256 events wait for it, and what the agent wants in the place of what became of its voice. It finishes with `ended`.
     public let events: AsyncStream<Event>
 
     private let conversation: Conversation
@@ -205,6 +205,8 @@ private final class Link: Sendable {
         var isHungUp = false
     }
 
+    private static let eventLimit = 256
+
     let events: AsyncStream<AgentLine.Event>
     let sampleRate: Int
     let canClear: Bool
@@ -216,7 +218,7 @@ private final class Link: Sendable {
         self.connection = connection
         (sampleRate, canClear) = (codec.sampleRate, type(of: codec).canClear)
         state = Mutex(State(codec: codec))
-        (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(256))
+        (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.eventLimit))
     }
 
     // MARK: To the agent
@@ -245,7 +247,7 @@ private final class Link: Sendable {
 
     func tell(_ event: AgentVoiceEvent) {
         // The end comes last.
-        state.withLock { state in if !state.isGone { eventSink.yield(.voice(event)) } }
+        state.withLock { state in if !state.isGone { put(.voice(event)) } }
         switch event {
         case .speechStarted(let time): send(.speech(true, position: Int(time.milliseconds)))
         case .speechStopped(let time): send(.speech(false, position: Int(time.milliseconds)))
@@ -282,12 +284,21 @@ private final class Link: Sendable {
         case .mark(let name): conversation.mark(name)
         case .clear: conversation.clear()
         case .pause(let isPaused): conversation.pause(isPaused)
-        case .press(let keys): eventSink.yield(.press(keys))
-        case .hold(let isHeld): eventSink.yield(.hold(isHeld))
-        case .transfer(let target): eventSink.yield(.transfer(to: target))
+        case .press(let keys): put(.press(keys))
+        case .hold(let isHeld): put(.hold(isHeld))
+        case .transfer(let target): put(.transfer(to: target))
         case .hangUp:
             state.withLock { $0.isHungUp = true }
-            eventSink.yield(.hangUp)
+            put(.hangUp)
+        }
+    }
+
+    /// Tells an event; what the agent wants stays where there is no room for all, as long as it does not want too much.
+    private func put(_ event: AgentLine.Event) {
+        var next = event
+        for _ in 0..<Self.eventLimit {
+            guard case .dropped(let oldest) = eventSink.yield(next), !oldest.isVoice else { return }
+            next = oldest
         }
     }
 
@@ -313,4 +324,8 @@ private final class Link: Sendable {
         report.skipped = connection.droppedCount
         return report
     }
+}
+
+extension AgentLine.Event {
+    fileprivate var isVoice: Bool { if case .voice = self { true } else { false } }
 }

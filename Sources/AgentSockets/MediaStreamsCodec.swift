@@ -80,6 +80,17 @@ package struct MediaStreamsCodec: AgentCodec {
             let payload: String
             let contentType: String?
             let sampleRate: Int?
+
+            private enum CodingKeys: CodingKey { case payload, contentType, sampleRate }
+
+            init(from decoder: any Decoder) throws {
+                let members = try decoder.container(keyedBy: CodingKeys.self)
+                payload = try members.decode(String.self, forKey: .payload)
+                contentType = try? members.decode(String.self, forKey: .contentType)
+                // Some write the number as a text.
+                let text = try? members.decode(String.self, forKey: .sampleRate)
+                sampleRate = text.map { Int($0) } ?? (try? members.decode(Int.self, forKey: .sampleRate))
+            }
         }
         struct Mark: Decodable { let name: String }
         /// Of `dtmf` a member, of Plivo's `sendDTMF` the text itself.
@@ -105,6 +116,19 @@ package struct MediaStreamsCodec: AgentCodec {
         let transfer: Transfer?
         /// Of a checkpoint.
         let name: String?
+
+        private enum CodingKeys: CodingKey { case event, media, mark, dtmf, transfer, name }
+
+        /// What a message does not need may be anything.
+        init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: CodingKeys.self)
+            event = try members.decode(String.self, forKey: .event)
+            media = try? members.decode(Media.self, forKey: .media)
+            mark = try? members.decode(Mark.self, forKey: .mark)
+            dtmf = try? members.decode(Keys.self, forKey: .dtmf)
+            transfer = try? members.decode(Transfer.self, forKey: .transfer)
+            name = try? members.decode(String.self, forKey: .name)
+        }
     }
 
     package mutating func decode(_ frame: AgentFrame) -> [AgentRequest] {

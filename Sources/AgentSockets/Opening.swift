@@ -44,17 +44,7 @@ struct Opening: Sendable {
                 promise.fail(CancellationError())
             }
         } catch {
-            throw AgentError(.unreachable, "The agent at \(place) \(reason(error))")
-        }
-    }
-
-    /// Where it is, without a path: there may be a key in one.
-    private var place: String {
-        switch address.way {
-        case .webSocket(let host, let port, _, let isSecured):
-            "\(isSecured ? "wss" : "ws")://\(AgentAddress.authority(host, port, or: nil))"
-        case .tcp(let host, let port): AgentAddress.authority(host, port, or: nil)
-        case .unix(let path): path
+            throw AgentError(.unreachable, "The agent at \(address.place) \(reason(error))")
         }
     }
 

@@ -8,9 +8,9 @@ struct MediaTool: AsyncParsableCommand {
         commandName: "media-tool",
         abstract: "Sound cards, tones, codecs, RTP calls and messages between processes, from the shell.",
         discussion: """
-            Every command takes --json, which prints one JSON object on standard output (`agent`, `core`, `group`, `provider`, `sip` \
-            and `phone`: one on each line) and nothing else there; logs, notices and progress go to standard error. Ctrl-C ends a command \
-            cleanly: files are valid, the report is printed.
+            Every command takes --json, which prints one JSON object on standard output (`agent`, `core`, `group`, `phone`, \
+            `provider`, `sip` and `webrtc`: one on each line) and nothing else there; logs, notices and progress go to standard \
+            error. Ctrl-C ends a command cleanly: files are valid, the report is printed.
 
             Exit codes: 0 success, 64 wrong usage, 1 failure.
 

@@ -27,6 +27,7 @@ import Testing
         isInTheClear: Bool
     ) throws {
         let address = try AgentAddress(text)
+        #expect(!address.place.contains("?") && !address.place.contains("@"))
         #expect(address.way == way && address.isInTheClear == isInTheClear && address.description == text)
     }
 

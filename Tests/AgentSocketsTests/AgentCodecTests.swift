@@ -185,7 +185,9 @@ import Testing
                 #"{"event":"playAudio","media":{"contentType":"audio/x-mulaw","sampleRate":8000,\#(media)}}"#,
                 [.sound([0, 0, -32124])]
             ),
+            (#"{"event":"playAudio","media":{"sampleRate":"8000",\#(media)}}"#, [.sound([0, 0, -32124])]),
             (#"{"event":"playAudio","media":{\#(media)}}"#, [.sound([0, 0, -32124])]),
+            (#"{"event":"clearAudio","name":1,"media":[]}"#, [.clear]),
             (#"{"event":"sendDTMF","dtmf":"12#"}"#, [.press("12#")]),
             (#"{"event":"dtmf","dtmf":{"digit":"5"}}"#, [.press("5")]),
             (#"{"event":"checkpoint","streamId":"x","name":"a"}"#, [.mark("a")]),
@@ -198,8 +200,9 @@ import Testing
         let other = codec.decode(
             Self.frame(#"{"event":"playAudio","media":{"contentType":"audio/x-l16","sampleRate":8000,\#(media)}}"#)
         )
+        let rate = codec.decode(Self.frame(#"{"event":"playAudio","media":{"sampleRate":"16000",\#(media)}}"#))
         let keys = codec.decode(Self.frame(#"{"event":"sendDTMF","dtmf":"x"}"#))
-        #expect(other.isEmpty && keys.isEmpty && codec.malformedCount == 2)
+        #expect(other.isEmpty && rate.isEmpty && keys.isEmpty && codec.malformedCount == 3)
     }
 
     @Test func `Exotel has linear sound at three rates`() {

@@ -115,6 +115,27 @@ import Testing
         }
     }
 
+    @Test func `what an agent wants is told however much became of its marks`() async throws {
+        var generator = SeededGenerator(seed: 1)
+        let line = AgentLine(virtual: Wire(), AgentFormat.twilio.codec(sampleRate: 8000, &generator))
+        line.begin(AgentCall(callID: "CA1"))
+        let media = Data([UInt8](repeating: 0, count: 8000)).base64EncodedString()
+        var words = [#"{"event":"media","media":{"payload":"\#(media)"}}"#, #"{"event":"dtmf","dtmf":{"digit":"5"}}"#]
+        words += (0..<300).map { #"{"event":"mark","mark":{"name":"\#($0)"}}"# }
+        words += [#"{"event":"hangup"}"#, #"{"event":"clear"}"#]
+        for word in words { line.receive(.text(Array(word.utf8))) }
+        var wanted: [String] = []
+        for await event in line.events {
+            switch event {
+            case .press(let keys): wanted.append(keys)
+            case .hangUp: wanted.append("hang-up")
+            default: continue
+            }
+            if wanted.count == 2 { break }
+        }
+        #expect(wanted.sorted() == ["5", "hang-up"])
+    }
+
     @Test func `an agent that pauses itself when it is spoken into goes on by its own word`() async throws {
         let engine = try CallEngine(.virtual())
         var generator = SeededGenerator(seed: 1)

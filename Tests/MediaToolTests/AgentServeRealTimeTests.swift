@@ -164,6 +164,44 @@ import Testing
         #expect(serving.wait() == 0, "\(serving.errors)")
     }
 
+    @Test(.enabled(if: AgentTryRealTimeTests.hasWebSockets, "needs python3-websockets"))
+    func `calls that cannot be recorded go on, and both sides fail at their end`() throws {
+        let (agent, port) = try Self.agent("../../Examples/agent-audiosocket.py")
+        defer { agent.send(SIGKILL) }
+        // Nothing can be made there.
+        let options = ["--to", "audiosocket:127.0.0.1:\(port)", "--record", "/proc", "--json"]
+        let serving = try ToolRun(["agent", "serve", "--sip", "127.0.0.1:0", "--calls", "1"] + options)
+        let calling = try ToolRun(["agent", "call", "sip:\(try serving.address())", "--seconds", "1"] + options)
+        for run in [calling, serving] {
+            #expect(run.wait() == 1, "\(run.errors)")
+            #expect(run.errors.contains("Error: Cannot write /proc/"), "\(run.errors)")
+            let ended = try #require(try run.jsonLines().first { $0["event"] as? String == "ended" }, "\(run.output)")
+            #expect(ended["status"] as? String == "ok" && ended["recording"] is NSNull, "\(ended)")
+        }
+    }
+
+    @Test(.enabled(if: AgentTryRealTimeTests.hasWebSockets, "needs python3-websockets"))
+    func `a recording whose folder goes is none, and that is a failure`() throws {
+        let scratch = try Scratch()
+        let (files, folder) = (FileManager.default, scratch.file("calls"))
+        try files.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        let (agent, port) = try Self.agent("../../Examples/agent-audiosocket.py")
+        defer { agent.send(SIGKILL) }
+        let answering = try ToolRun(["sip", "answer", "--local", "127.0.0.1:0", "--echo", "--calls", "1", "--json"])
+        let calling = try ToolRun(
+            ["agent", "call", "sip:\(try answering.address())", "--to", "audiosocket:127.0.0.1:\(port)"]
+                + ["--record", folder, "--json"]
+        )
+        let hasBegun = Polling.wait { (try? files.contentsOfDirectory(atPath: folder).isEmpty) == false }
+        try #require(hasBegun, "\(calling.errors)")
+        try files.removeItem(atPath: folder)
+        calling.interrupt()
+        #expect(calling.wait() == 1 && calling.errors.contains("\(folder)/"), "\(calling.errors)")
+        let ended = try #require(try calling.jsonLines().last)
+        #expect(ended["event"] as? String == "ended" && ended["recording"] is NSNull, "\(ended)")
+        #expect(answering.wait() == 0, "\(answering.errors)")
+    }
+
     @Test func `an agent for a call that is taken back is awaited no longer`() throws {
         let serving = try ToolRun(
             ["agent", "serve", "--sip", "127.0.0.1:0", "--agents-at", "127.0.0.1:0", "--calls", "1", "--json"]

@@ -100,6 +100,22 @@ import Testing
         #expect(try Tone.ours.tenths(of: scratch.file("heard.wav")).count { $0 } >= 5)
     }
 
+    @Test(.enabled(if: hasWebSockets, "needs python3-websockets"))
+    func `a file that comes by a pipe ends the talk, too`() throws {
+        let scratch = try Scratch()
+        let port = try FreePort.pair()
+        let agent = try ProgramRun(Self.python, ["-u", Self.example("agent-audiosocket.py"), "\(port)"])
+        defer { agent.send(SIGKILL) }
+        try #require(agent.prints("listening"), "\(agent.output) \(agent.errors)")
+        #expect(try ToolRun.finished("dtmf", "1", "--output", scratch.file("key.wav")).status == 0)
+        let command = #"cat "$1" | timeout 20 "$0" agent try --to "$2" --input - --output "$3" --json"#
+        let files = [scratch.file("key.wav"), "audiosocket:127.0.0.1:\(port)", scratch.file("heard.wav")]
+        let run = try ToolRun(["-c", command, ToolRun.path] + files, program: "/bin/sh")
+        #expect(run.ends(within: .seconds(12)))
+        #expect(run.wait() == 0, "\(run.errors)")
+        #expect(try run.jsonLines().last?["event"] as? String == "report", "\(run.output)")
+    }
+
     @Test func `nobody there, and what is no agent, are told in one sentence`() throws {
         let port = try FreePort.pair()
         let run = try ToolRun.finished("agent", "try", "--to", "ws://127.0.0.1:\(port)/", "--json")

@@ -1,5 +1,6 @@
 import Foundation
 import Mailbox
+import MediaEngine
 import SharedCore
 
 import TestSupport
@@ -63,6 +64,29 @@ struct CoreMailboxCommandRealTimeTests {
         let closed = try #require(all.last)
         #expect(closed["event"] as? String == "closed" && closed["held"] as? Int == 1)
         #expect(closed["acknowledged"] as? Int == 2 && closed["actions"] as? Int == 1)
+    }
+
+    @Test(arguments: ["mailbox", "main", "calls"]) func `a core that prints for a reader ends with it`(
+        command: String
+    ) throws {
+        let scratch = try Scratch()
+        let group = scratch.file("group")
+        // It answers nobody, so that a core has nothing more to print.
+        let registrar = try UDPSocket(bind: .loopback(port: 0))
+        let place = ["--registrar", "sip:127.0.0.1:\(registrar.localAddress.port)"]
+        let add = ["sip", "account", "add", "--group", group, "--account", "sip:bob@127.0.0.1"]
+        #expect(try ToolRun(add + place).wait() == 0)
+        let options =
+            command == "mailbox"
+            ? ["--port", "0", "--messages", "/dev/null"]
+            : ["--group", group, "--local", "127.0.0.1:0", "--transport", "udp"]
+        // `core calls` ends by itself after 15 s.
+        let shell = #"{ timeout 12 "$0" core "$@"; echo "status $?" >&2; } | head -1"#
+        let run = try ToolRun(["-c", shell, ToolRun.path, command] + options, program: "/bin/sh")
+        run.wait()
+        #expect(run.errors.contains("status 1\n") && !run.errors.contains("Error"), "\(run.errors)")
+        #expect(run.output.split(separator: "\n").count == 1, "\(run.output)")
+        withExtendedLifetime(registrar) {}
     }
 
     @Test func `a line that is wrong is named, with its remedy`() throws {

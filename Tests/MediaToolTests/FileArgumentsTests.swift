@@ -57,4 +57,18 @@ import Testing
             try files.write("--page", folder + "/no/such/folder")
         }
     }
+
+    @Test func `a file that cannot be written is refused before, and others stay as they are`() throws {
+        try inFolder { folder in
+            for name in ["no/such/folder", "call/new", "sub"] {
+                let path = "\(folder)/\(name)"
+                let error = try #require(throws: ToolFailure.self) { try FileArguments.checkWritable(path) }
+                #expect(error.description.contains(path))
+            }
+            for name in ["call", "new", "sub/new", "pipe"] { try FileArguments.checkWritable("\(folder)/\(name)") }
+            try FileArguments.checkWritable("/dev/null")
+            #expect(try Data(contentsOf: URL(fileURLWithPath: folder + "/call")) == Data("x".utf8))
+            #expect(!FileManager.default.fileExists(atPath: folder + "/new"))
+        }
+    }
 }

@@ -42,11 +42,11 @@ import Testing
         #expect(phone.prints(#""event":"report""#))
         try phone.say(#"{"action":"end","id":6}"#)
         #expect(phone.prints(#""event":"refused","id":6"#))
-        try phone.say("quit")
+        try phone.say(#"{"action":"quit","id":7}"#)
         #expect(phone.ends() == 0, "\(phone.run.errors)")
         let lines = try phone.run.jsonLines()
         let outcomes = lines.filter { $0["event"] as? String == "performed" }
-        #expect(outcomes.map { $0["id"] as? Int } == [1, 2, 3, 9, 4, 5])
+        #expect(outcomes.map { $0["id"] as? Int } == [1, 2, 3, 9, 4, 5, 7])
         #expect(outcomes.allSatisfy { $0["result"] as? String == "fulfilled" })
         let report = try #require(lines.first { $0["event"] as? String == "report" })
         #expect(report["sentPackets"] as? Int ?? 0 > 0 && report["receivedPackets"] as? Int ?? 0 > 0)

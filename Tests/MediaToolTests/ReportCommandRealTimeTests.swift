@@ -91,6 +91,22 @@ import Testing
         #expect(page.contains("&lt;script&gt;alert(&#39;1 &amp; 2&#39;)&lt;/script&gt;") && page.contains("3 rows"))
     }
 
+    @Test(arguments: ["./talk.wav", "link.html"])
+    func `the page of a call with an agent is no place of its sound, by whatever name`(name: String) throws {
+        let scratch = try Scratch()
+        let record = #"{"callID":"a","parameters":{},"left":"agent","right":"other side","events":[]}"#
+        try Data(record.utf8).write(to: URL(fileURLWithPath: scratch.file("talk.json")))
+        try Tone.ours.write(to: scratch.file("talk.wav"), rate: 8000)
+        try FileManager.default.createSymbolicLink(
+            atPath: scratch.file("link.html"),
+            withDestinationPath: "talk.wav"
+        )
+        let sound = try scratch.bytes("talk.wav")
+        let run = try ToolRun.finished("report", scratch.file("talk.json"), "--output", scratch.file(name))
+        #expect(run.status == 64 && run.errors.contains("the call's sound"), "\(run.errors)")
+        #expect(try scratch.bytes("talk.wav") == sound)
+    }
+
     @Test func `Ctrl-C leaves a whole trace`() throws {
         let scratch = try Scratch()
         let run = try ToolRun(["loopback", "--seconds", "60", "--trace", scratch.file("t.json")])

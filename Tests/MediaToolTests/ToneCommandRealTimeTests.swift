@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import MediaEngine
 import TestSupport
 import Testing
@@ -80,6 +81,29 @@ import Testing
         #expect(samples[72_000..<240_000].allSatisfy { $0 == 0 })
         #expect(samples[241_000...].contains { $0 > 1000 })
         #expect(samples.last == 0)
+    }
+
+    @Test(arguments: ["ring", "dtmf"])
+    func `a signal ends a file that takes long to write, which is whole`(command: String) throws {
+        let scratch = try Scratch()
+        let path = scratch.file("long.wav")
+        // 11 hours.
+        let wanted = command == "ring" ? ["--seconds", "40000"] : ["1" + String(repeating: ",", count: 20_000) + "2"]
+        let run = try ToolRun([command] + wanted + ["--output", path, "--json"])
+        defer { if run.isRunning { run.killAtOnce() } }
+        #expect(FileWatch.wait(for: path, byteCount: 100_000))
+        run.signal(SIGHUP)
+        try #require(run.ends(within: .seconds(3)))
+        #expect(run.status == 0, "\(run.errors)")
+        let reader = try WAVReader(path: path)
+        let frameCount = try #require(reader.frameCount)
+        #expect(!reader.isTruncated && frameCount > 40_000)
+        if command == "ring" {
+            let seconds = try #require(try run.json()["seconds"] as? Double)
+            #expect(abs(seconds - Double(frameCount) / 48_000) < 0.002)
+        } else {
+            #expect(try run.json()["digits"] as? String == "1")
+        }
     }
 
     @Test func `a ring file starts over after two seconds`() throws {

@@ -40,6 +40,15 @@ import Testing
         (["report", "/nosuch.json", "--output", "/tmp/x.html"], "/nosuch.json"),
         (["loopback", "--virtual", "--trace", "/nosuch/x.json"], "/nosuch/x.json"),
         (["loopback", "--device", "nosuch"], "There is no card nosuch"),
+        (["phone", "--codec", "nosuch"], "There is no codec nosuch"),
+        (["sip", "answer", "--local", "127.0.0.1:0", "--input", "/nosuch.wav"], "/nosuch.wav"),
+        (["webrtc", "serve", "--local", "127.0.0.1:0", "--echo", "--codec", "nosuch"], "There is no codec nosuch"),
+        (["webrtc", "serve", "--local", "127.0.0.1:0", "--input", "/nosuch.wav"], "/nosuch.wav"),
+        (["webrtc", "serve", "--local", "127.0.0.1:0", "--output", "/nosuch/x.wav"], "/nosuch/x.wav"),
+        (
+            ["webrtc", "serve", "--local", "127.0.0.1:0", "--echo", "--ice", "full", "--turn", "alice@127.0.0.1"],
+            "--turn-password-file"
+        ),
         (["group", "status", "--group", "/tmp/nosuch-group"], "/tmp/nosuch-group"),
         (["group", "send", "--group", "/tmp/nosuch-group", "--name", "n", "--body", "1"], "/tmp/nosuch-group"),
         (["group", "send", "--group", "GROUP", "--name", "n", "--body", "1", "--file", "/nosuch.wav"], "/nosuch.wav"),

@@ -20,6 +20,13 @@ import Testing
         (["dtmf", "1", "--device", "null", "--output", "x.wav"], "--device"),
         (["dtmf", "1", "--aq", "null", "--output", "x.wav"], "--aq"),
         (["ring", "--device", "null", "--output", "x.wav"], "--device"),
+        (["dtmf", "1", "--device", "null", "--aq", "null"], "--aq"),
+        (["ring", "--device", "null", "--aq", "null"], "--aq"),
+        (["play", "x.wav", "--device", "null", "--au", "null"], "--au"),
+        (["record", "x.wav", "--seconds", "1", "--device", "null", "--au-capture", "null"], "--au-capture"),
+        (["receive", "--port", "5004", "--device", "null", "--au-playback", "null"], "--au-playback"),
+        (["send", "--to", "127.0.0.1:5004", "--device", "null", "--au", "null"], "--au"),
+        (["send", "--to", "127.0.0.1:5004", "--au", "null"], "--device role:AU"),
         (["receive", "--port", "5004", "--output", "x.wav", "--au", "null"], "--au"),
         (["ring", "--tone", "nosuch"], "nosuch"),
         (["ring", "--country", "XX"], "XX"),
@@ -253,6 +260,28 @@ import Testing
         let error = try #require(throws: (any Error).self) { try MediaTool.parseAsRoot(arguments) }
         #expect(MediaTool.exitCode(for: error) == .validationFailure)
         #expect(MediaTool.fullMessage(for: error).contains(word))
+    }
+
+    @Test(arguments: [
+        ["play", "x.wav", "--device", "AQ: Audio Queue Device", "--aq", "null"],
+        ["send", "--to", "127.0.0.1:5004", "--device", "role:AU", "--au", "null"],
+    ])
+    func `a role that is named as the card stands for what a flag says`(arguments: [String]) throws {
+        _ = try MediaTool.parseAsRoot(arguments)
+    }
+
+    @Test func `numbers and texts may begin with a dash`() throws {
+        let dtmf = try #require(try MediaTool.parseAsRoot(["dtmf", "1", "--level", "-20"]) as? DTMFCommand)
+        #expect(dtmf.level == -20)
+        let words = ["--group", "g", "--call-id", "-1@a"]
+        let answer = try MediaTool.parseAsRoot(["core", "act"] + words + ["--reply", "-5 min"])
+        let act = try #require(answer as? CoreActCommand)
+        #expect(act.reply == "-5 min" && act.callID == "-1@a")
+        let notify = try #require(try MediaTool.parseAsRoot(["core", "notify"] + words) as? CoreNotifyCommand)
+        #expect(notify.callID == "-1@a")
+        _ = try MediaTool.parseAsRoot(
+            ["sip", "account", "add", "--group", "g", "--account", "sip:a@b", "--name", "-Bob-"]
+        )
     }
 
     @Test(arguments: [

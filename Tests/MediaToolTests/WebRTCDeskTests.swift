@@ -1,4 +1,5 @@
 import ArgumentParser
+import CallCore
 import MediaEngine
 import Testing
 
@@ -8,10 +9,12 @@ import Testing
 @Suite struct WebRTCDeskTests {
     private let desk: WebRTCDesk
 
-    init() throws {
-        let options = try WebRTCOptions.parse(["--echo", "--media", "127.0.0.1"])
+    init() throws { desk = try Self.makeDesk() }
+
+    private static func makeDesk(_ arguments: String...) throws -> WebRTCDesk {
+        let options = try WebRTCOptions.parse(["--echo", "--media", "127.0.0.1"] + arguments)
         let teller = SIPTeller(isJSON: true, hasEvents: false)
-        desk = WebRTCDesk(try CallEngine(.virtual()), options, PageGate(), limit: 1, teller)
+        return WebRTCDesk(try CallEngine(.virtual()), options, ice: .lite, PageGate(), limit: 1, teller)
     }
 
     private func answer(
@@ -39,6 +42,21 @@ import Testing
         let options = await answer("OPTIONS", "/call")
         #expect(options.headers.contains { $0 == ("Accept-Post", "application/sdp") })
         #expect(await answer("GET", "/call").headers.contains { $0 == ("Allow", "POST, OPTIONS") })
+    }
+
+    @Test func `what is wrong on this side is not told to browsers`() async throws {
+        let desk = try Self.makeDesk("--codec", "nosuch")
+        let session = "v=0\r\no=- 1 1 IN IP4 192.0.2.9\r\ns=-\r\nc=IN IP4 192.0.2.9\r\nt=0 0\r\n"
+        let response = await desk.answer(
+            PageRequest(
+                method: "POST",
+                path: "/call",
+                host: "127.0.0.1:8080",
+                contentType: "application/sdp",
+                body: session + "m=audio 9 RTP/AVP 0\r\n"
+            )
+        )
+        #expect(response.status == 500 && !response.body.contains("nosuch"), "\(response)")
     }
 
     @Test func `what is no offer, or none that can be taken, is refused, and uses up no call`() async {

@@ -8,21 +8,27 @@ final class POSIXFile: ByteSource {
     let name: String
     /// What is waited for when it is a pipe or a terminal that is written to.
     private(set) var pipe: PipeEnd?
+    /// Whether the program was about to end before whoever writes into it was done.
+    private(set) var isGivenUp = false
     private var descriptor: Int32
+    /// Whether others write into what is read: it is no file on a disk.
+    private var hasWriter = false
 
     /// Opens the file at `path` to read it.
     init(reading path: String) throws(WAVError) {
         name = path
-        descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        descriptor = ReadingEnd.open(path)
         guard descriptor >= 0 else {
             throw WAVError(.unreadable, "Cannot open \(path): \(Self.reason). Check the path and its permissions.")
         }
         var status = stat()
-        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+        guard fstat(descriptor, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT != S_IFDIR else {
             Glibc.close(descriptor)
             descriptor = -1
             throw WAVError(.unreadable, "\(path) is a directory. Name a WAV file in it.")
         }
+        hasWriter = status.st_mode & S_IFMT != S_IFREG
     }
 
     /// Creates the file at `path`, or empties the one that is there.
@@ -55,10 +61,15 @@ final class POSIXFile: ByteSource {
     func read(into target: UnsafeMutableRawBufferPointer) throws(WAVError) -> Int {
         var total = 0
         while total < target.count, let base = target.baseAddress {
+            guard !hasWriter || ReadingEnd.wait(for: descriptor) else {
+                isGivenUp = true
+                break
+            }
             let count = Glibc.read(descriptor, base + total, target.count - total)
             if count == 0 { break }
             if count < 0 {
-                if errno == EINTR { continue }
+                // Without blocking, another reader may have been faster.
+                if errno == EINTR || errno == EAGAIN { continue }
                 throw WAVError(.ioFailure, "Reading \(name) failed: \(Self.reason). Copy the file to a sound disk.")
             }
             total += count

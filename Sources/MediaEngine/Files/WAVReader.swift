@@ -27,9 +27,16 @@ package final class WAVReader {
     /// Opens the file at `path` and reads its header.
     ///
     /// - Throws: `WAVError` when the file cannot be read, is empty or cut off, is no WAV, or is coded in an
-    ///   unsupported way.
+    ///   unsupported way; also when the wait for a pipe's writer was given up (`ReadingEnd`).
     package convenience init(path: String) throws(WAVError) {
-        try self.init(source: POSIXFile(reading: path))
+        let file = try POSIXFile(reading: path)
+        do throws(WAVError) {
+            try self.init(source: file)
+        } catch {
+            // What had come by then says nothing of what the file is.
+            guard file.isGivenUp else { throw error }
+            throw WAVError(.ioFailure, "Interrupted before \(path) gave its first sample. Start it again.")
+        }
     }
 
     /// Reads a WAV file that is in memory.

@@ -83,6 +83,8 @@ struct Subscription: Sendable {
     var retryAt: MediaTime?
     /// How often in a row it was made in vain.
     var failureCount = 0
+    /// How often in a row a longer time was asked for.
+    var longerCount = 0
 
     init(_ wishes: SubscriptionWishes) {
         self.wishes = wishes

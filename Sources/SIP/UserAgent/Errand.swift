@@ -142,8 +142,8 @@ extension UserAgent {
         }
     }
 
-    /// Hands the request to a transaction of its own.
-    mutating func depart(_ id: ErrandID, on flow: Flow, at now: MediaTime) {
+    /// Hands the request to a transaction of its own; with what is known of who asks for credentials, unless it `hasAnswer` to a challenge.
+    mutating func depart(_ id: ErrandID, on flow: Flow, hasAnswer: Bool = false, at now: MediaTime) {
         guard var errand = errands[id] else { return }
         do {
             if case .success(let invite, let dialog) = errand.owner {
@@ -151,10 +151,7 @@ extension UserAgent {
             }
             if errand.hasDeparted { try renumber(&errand) }
             try place(contact(on: flow, of: errand), in: &errand)
-            if !errand.hasDeparted, let account = errand.account, var known = accounts[account] {
-                try known.digest.authorize(&errand.request, using: &generator)
-                accounts[account] = known
-            }
+            if !hasAnswer { try authorize(&errand) }
             if case .invite = errand.owner { errand.forks = DialogForks(errand.request) }
             let transaction = try transactions.send(errand.request, on: flow, at: now)
             if let former = errand.transaction { errandOfTransaction[former] = nil }
@@ -166,6 +163,19 @@ extension UserAgent {
         } catch {
             end(id, .invalid(error), at: now)
         }
+    }
+
+    /// Gives a request the credentials that are known, in the place of those that it left with before: each count is used once
+    /// (RFC 7616, section 3.4), and another server, or another body, wants others.
+    private mutating func authorize(_ errand: inout Errand) throws(SIPError) {
+        guard let account = errand.account, var known = accounts[account] else { return }
+        if errand.hasDeparted {
+            errand.request.remove(.authorization)
+            errand.request.remove(.proxyAuthorization)
+            errand.attempt.moveOn()
+        }
+        try known.digest.authorize(&errand.request, using: &generator)
+        accounts[account] = known
     }
 
     /// How long a request that leaves waits for its final response; that of the INVITE of a call is the call's own business.
@@ -225,7 +235,7 @@ extension UserAgent {
             guard case .retry = answer else { return false }
             errand.request = request
             errands[id] = errand
-            depart(id, on: flow, at: now)
+            depart(id, on: flow, hasAnswer: true, at: now)
             return true
         } catch {
             return false

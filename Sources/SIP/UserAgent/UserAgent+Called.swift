@@ -13,7 +13,9 @@ extension UserAgent {
         }
         if refusedInterval(of: request, transaction, at: now) { return }
         let room = try RoomInvite(request)
-        if let status = room.flatMap(refusal) { return respond(status, to: request, transaction, at: now) }
+        if let room, let status = refusal(of: room, on: flow) {
+            return respond(status, to: request, transaction, at: now)
+        }
         let replaced: (call: CallHandle?, refusal: Int?) = room == nil ? try replaced(by: request) : (nil, nil)
         if let status = replaced.refusal { return respond(status, to: request, transaction, at: now) }
         if let former = replaced.call, try isRepair(request, of: former) {

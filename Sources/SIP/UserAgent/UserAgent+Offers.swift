@@ -29,14 +29,7 @@ extension UserAgent {
         var changed = errand
         do throws(SIPError) {
             try changed.request.setDescription(session.offer(.everything, using: &generator))
-            // What proved the password was of the other body.
-            changed.request.remove(.authorization)
-            changed.request.remove(.proxyAuthorization)
             changed.attempt = DigestAttempt()
-            if let account = errand.account, var known = accounts[account] {
-                try known.digest.authorize(&changed.request, using: &generator)
-                accounts[account] = known
-            }
         } catch {
             return false
         }

@@ -7,12 +7,15 @@ extension UserAgent {
     // MARK: Invitations
 
     /// Why an INVITE to a room cannot be taken; nil when it can.
-    func refusal(of invite: RoomInvite) -> Int? {
+    func refusal(of invite: RoomInvite, on flow: Flow) -> Int? {
         guard let room = roomOfKey[Room.key(invite.address)].flatMap({ rooms[$0] }) else {
             return rooms.count < configuration.roomCount ? nil : 503
         }
         switch room.stage {
-        case .created, .terminationFailed: return nil
+        case .created, .terminationFailed:
+            // Its server may make the call anew: whoever else knows its address may not.
+            let server = room.account.flatMap { accounts[$0]?.flow }
+            return server == nil || server?.remote.host == flow.remote.host ? nil : 480
         // It was invited already, or leaves.
         default: return 480
         }

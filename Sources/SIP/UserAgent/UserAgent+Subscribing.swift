@@ -114,6 +114,7 @@ extension UserAgent {
         guard var subscription = subscriptions[handle], let status = response.statusCode, status >= 200 else { return }
         subscription.errand = nil
         if let number = (try? response.cSeq())??.number { subscription.number = number }
+        if status < 300 { subscription.longerCount = 0 }
         guard status < 300 else { return refused(subscription, handle, by: response, at: now) }
         if var dialog = subscription.dialog {
             try? dialog.refreshTarget(by: response)
@@ -137,9 +138,9 @@ extension UserAgent {
         let status = response.statusCode ?? 500
         guard !subscription.isLeaving else { return finish(handle, .unsubscribed, at: now) }
         if status == 423, let least = (try? response.value(.minExpires, as: WholeNumber.self))??.value,
-            least > subscription.expires, subscription.failureCount < Subscription.longerLimit
+            least > subscription.expires, subscription.longerCount < Subscription.longerLimit
         {
-            (subscription.expires, subscription.failureCount) = (least, subscription.failureCount + 1)
+            (subscription.expires, subscription.longerCount) = (least, subscription.longerCount + 1)
             put(subscription, handle)
             return again(handle, at: now)
         }
@@ -154,7 +155,11 @@ extension UserAgent {
         guard var subscription = subscriptions[handle] else { return }
         subscription.errand = nil
         guard !subscription.isLeaving else { return finish(handle, .unsubscribed, at: now) }
-        guard subscription.dialog == nil else { return put(subscription, handle) }
+        guard subscription.dialog == nil else {
+            // A NOTIFY has made it, and did not say for how long.
+            if subscription.expiresAt == nil { subscription.extend(subscription.expires, at: now) }
+            return put(subscription, handle)
+        }
         guard case .unanswered = failure else { return finish(handle, .failed(failure), at: now) }
         interrupt(subscription, handle, reason: nil, pause: subscription.pause, at: now)
     }
@@ -181,6 +186,8 @@ extension UserAgent {
     ) {
         var subscription = before
         forgetKey(of: subscription)
+        // What is answered late is of the one before.
+        if let id = subscription.errand { remove(id) }
         subscription.failureCount += 1
         subscription.interrupt(until: now + pause)
         put(subscription, handle)
@@ -190,6 +197,7 @@ extension UserAgent {
     private mutating func finish(_ handle: SubscriptionHandle, _ end: SubscriptionEnd, at now: MediaTime) {
         guard let subscription = subscriptions.remove(handle) else { return }
         forgetKey(of: subscription)
+        if let id = subscription.errand { remove(id) }
         _ = tell(.ended(end), of: handle, subscription, at: now)
     }
 

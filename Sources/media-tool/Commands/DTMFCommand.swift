@@ -33,7 +33,10 @@ struct DTMFCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The silence after each digit, 0 to 60000 ms.", valueName: "ms"))
     var gap = 100
 
-    @Option(help: ArgumentHelp("The level of each of the two sines, -60 to 3.17 dBm0.", valueName: "dBm0"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The level of each of the two sines, -60 to 3.17 dBm0.", valueName: "dBm0")
+    )
     var level = -10.0
 
     @Option(
@@ -58,6 +61,7 @@ struct DTMFCommand: AsyncParsableCommand {
         try Quantity.check("--level", level, in: -60...3.17, "dBm0")
         try Quantity.check("--rate", rate, in: 8000...192_000, "Hz")
         try roles.check(device: device, beside: "--output", output)
+        try roles.check(device: device)
         var files = FileArguments()
         try files.write("--output", output)
         if cold, output != nil {
@@ -69,8 +73,8 @@ struct DTMFCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         if let output {
-            try write(output)
-            show(device: output, played: digits.sequence.digits, delays: digits.sequence.digits.map { _ in .zero }, 0)
+            let written = try write(output)
+            show(device: output, played: written, delays: written.map { _ in .zero }, 0)
         } else {
             try await CallEngine.session(try roles.engineConfiguration()) { engine in try await dial(engine) }
         }
@@ -78,24 +82,29 @@ struct DTMFCommand: AsyncParsableCommand {
 
     // MARK: File
 
-    private func write(_ path: String) throws {
+    /// Writes the file; answers the keys in it, which a signal makes fewer.
+    private func write(_ path: String) throws -> [DTMFDigit] {
         let format = AudioFormat(sampleRate: rate)
         let writer = try WAVWriter(path: path, format: format)
         let generator = ToneGenerator(format: format)
         generator.digitLevel = Decibels(level)
+        var written: [DTMFDigit] = []
         for element in digits.sequence.elements {
+            guard !Interruption.hasCome else { break }
             let length: Int
             switch element {
             case .digit(let digit):
                 length = format.frameCount(in: digitDuration) + format.frameCount(in: digitGap)
                 generator.play(digit, for: digitDuration, gap: digitGap)
+                written.append(digit)
             case .pause(let pause):
                 length = format.frameCount(in: pause)
                 generator.pause(for: pause)
             }
-            try RenderedBlocks.write(length, to: writer) { generator.render(into: &$0) }
+            _ = try RenderedBlocks.write(length, to: writer) { generator.render(into: &$0) }
         }
         try writer.close()
+        return written
     }
 
     // MARK: Card

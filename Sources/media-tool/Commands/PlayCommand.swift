@@ -25,6 +25,8 @@ struct PlayCommand: AsyncParsableCommand {
     @OptionGroup var roles: BindingOptions
     @OptionGroup var common: CommonOptions
 
+    func validate() throws { try roles.check(device: device) }
+
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()

@@ -98,6 +98,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             )
         }
         try roles.check(device: device, beside: "--output", output)
+        try roles.check(device: device)
         var files = FileArguments()
         try files.read("--sdp", sdp)
         try files.write("--output", output)

@@ -29,6 +29,7 @@ struct RecordCommand: AsyncParsableCommand {
 
     func validate() throws {
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
+        try roles.check(device: device)
         var files = FileArguments()
         try files.write("the recording", file)
     }

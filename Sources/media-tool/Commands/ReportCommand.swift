@@ -130,9 +130,9 @@ struct ReportCommand: AsyncParsableCommand {
         do { record = try TalkRecord(parsing: bytes) } catch { throw ToolFailure("\(name) cannot be read. \(error)") }
         let path = InputPath.path(of: file)
         let sound = path.hasSuffix(".json") ? "\(path.dropLast(5)).wav" : nil
-        guard sound != output else {
-            throw ToolFailure("The page would take the place of the call's sound. Give --output another name.")
-        }
+        var files = FileArguments()
+        try files.read("the call's sound", sound)
+        try files.write("--output", output)
         let levels = try sound.flatMap { access($0, R_OK) == 0 ? try TalkLevels(path: $0) : nil }
         let page = TalkPage(title: title, record: record, levels: levels)
         try TextFile.write(page.html, to: output)

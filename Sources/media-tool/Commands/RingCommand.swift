@@ -59,6 +59,7 @@ struct RingCommand: AsyncParsableCommand {
     func validate() throws {
         try Quantity.check("--seconds", seconds, in: Quantity.seconds, "s")
         try roles.check(device: device, beside: "--output", output)
+        try roles.check(device: device)
         if file != nil, tone != nil || country != nil {
             let other = tone != nil ? "--tone" : "--country"
             throw ValidationError("'--file' and '\(other)' exclude each other. Leave out one.")
@@ -78,8 +79,7 @@ struct RingCommand: AsyncParsableCommand {
         common.startLogging()
         Interruption.catchSignals()
         if let output {
-            try write(output)
-            show(device: output, duration: .seconds(fraction: seconds), xruns: 0)
+            show(device: output, duration: try write(output), xruns: 0)
         } else {
             try await CallEngine.session(try roles.engineConfiguration()) { engine in try await ring(engine) }
         }
@@ -89,7 +89,8 @@ struct RingCommand: AsyncParsableCommand {
         try ToneSpec(named: tone ?? CallProgressTone.ringback.rawValue, country: country ?? "US")
     }
 
-    private func write(_ path: String) throws {
+    /// Writes the file; answers how long it is, which a signal makes shorter.
+    private func write(_ path: String) throws -> Duration {
         let source: RingSource
         if let file {
             let (format, samples) = try WAVFile.read(InputPath.path(of: file))
@@ -101,10 +102,11 @@ struct RingCommand: AsyncParsableCommand {
         let frameCount = source.format.frameCount(in: .seconds(fraction: seconds))
         let fadeCount = min(source.format.frameCount(in: .milliseconds(5)), frameCount)
         source.start()
-        try RenderedBlocks.write(frameCount - fadeCount, to: writer) { source.render(into: &$0) }
+        var written = try RenderedBlocks.write(frameCount - fadeCount, to: writer) { source.render(into: &$0) }
         source.stop()
-        try RenderedBlocks.write(fadeCount, to: writer) { source.render(into: &$0) }
+        written += try RenderedBlocks.write(fadeCount, to: writer) { source.render(into: &$0) }
         try writer.close()
+        return source.format.duration(ofFrames: written)
     }
 
     private func ring(_ engine: CallEngine) async throws {

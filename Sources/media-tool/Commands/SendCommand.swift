@@ -74,6 +74,10 @@ struct SendCommand: AsyncParsableCommand {
             throw ValidationError("'--srtp sdes' tells the key by a description. Give '--sdp', the file for it.")
         }
         try roles.check(device: device, beside: "--input", input)
+        try roles.check(device: device)
+        if device == nil, let flag = roles.given.first(where: \.1)?.0 {
+            throw ValidationError("'\(flag)' says what a role stands for. Give '--device role:AU', or leave it out.")
+        }
         var files = FileArguments()
         try files.read("--input", input.map { InputPath.path(of: $0) })
         try files.write("--sdp", sdp)

@@ -21,6 +21,15 @@ struct MediaFormatOptions: ParsableArguments {
     var codecs: [String] { codec.isEmpty ? ["opus", "G722", "PCMU", "PCMA"] : codec }
 }
 
+extension PluginRegistry {
+    /// Refuses names of codecs that are not there.
+    ///
+    /// - Throws: `CodecError` of the first one
+    func check(codecs names: [String]) throws(CodecError) {
+        for name in names { _ = try codec(named: name) }
+    }
+}
+
 /// Where the sound of calls comes from and goes to, and how it travels.
 struct CallSoundOptions: ParsableArguments {
     @Option(
@@ -55,9 +64,7 @@ struct CallSoundOptions: ParsableArguments {
     @OptionGroup var roles: BindingOptions
 
     func validate() throws {
-        if device != nil, let other = roles.given.first(where: \.1)?.0 {
-            throw ValidationError("'--device' names the call card, as '\(other)' does. Leave out one.")
-        }
+        try roles.check(device: device)
         try roles.check(device: device, beside: "--input", input)
         try roles.check(device: device, beside: "--output", output)
     }
@@ -78,6 +85,17 @@ struct CallSoundOptions: ParsableArguments {
         try files.read("--input", input.map { InputPath.path(of: $0) })
         try files.write("--output", output)
         try files.write("--pcap", pcap)
+    }
+
+    /// Refuses, before calls come, what each of them would fail by.
+    ///
+    /// - Throws: `CodecError` of a codec that is not there, `WAVError` of an input that cannot be read, `ToolFailure` of a file
+    ///   that cannot be written
+    func check(by registry: PluginRegistry) throws {
+        try registry.check(codecs: format.codecs)
+        if let input { _ = try AudioInput(path: input, seconds: nil, format: CallEngine.cardFormat) }
+        try FileArguments.checkWritable(output)
+        try FileArguments.checkWritable(pcap)
     }
 
     /// How the engine is made that has the sound.

@@ -55,6 +55,15 @@ struct BindingOptions: ParsableArguments {
         ]
     }
 
+    /// Refuses flags for roles beside a card that takes their place.
+    ///
+    /// - Parameter device: The card that `--device` names; a role stands for what the flags say.
+    /// - Throws: `ValidationError` that names both options.
+    func check(device: String?) throws {
+        guard let device, !DeviceName.isRole(device), let flag = given.first(where: \.1)?.0 else { return }
+        throw ValidationError("'--device' names the card, in the place of '\(flag)'. Leave out one.")
+    }
+
     /// Refuses flags for cards beside a file that is used in place of one.
     ///
     /// - Parameters:

@@ -49,7 +49,7 @@ struct FileArguments {
             return target.hasPrefix("/") ? target : split(path).folder + target
         }
 
-        private static func split(_ path: String) -> (folder: String, last: String) {
+        static func split(_ path: String) -> (folder: String, last: String) {
             guard let slash = path.lastIndex(of: "/") else { return ("./", path) }
             return (String(path[...slash]), String(path[path.index(after: slash)...]))
         }
@@ -64,6 +64,25 @@ struct FileArguments {
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
             throw ValidationError("The value '\(path)' of '\(option)' is no directory. Make it, or name another.")
         }
+    }
+
+    /// Refuses a file that cannot be written, before there is something to write; one that is there stays as it is.
+    ///
+    /// - Throws: `ToolFailure`
+    static func checkWritable(_ path: String?) throws {
+        guard let path else { return }
+        var status = stat()
+        let code: Int32
+        if stat(path, &status) != 0 {
+            code = access(Identity.split(path).folder, W_OK | X_OK) == 0 ? 0 : errno
+        } else if status.st_mode & S_IFMT == S_IFDIR {
+            code = EISDIR
+        } else {
+            code = access(path, W_OK) == 0 ? 0 : errno
+        }
+        guard code != 0 else { return }
+        let reason = String(cString: strerror(code))
+        throw ToolFailure("Cannot write \(path): \(reason). Check that its folder exists and may be written.")
     }
 
     private var inputs: [Identity: String] = [:]

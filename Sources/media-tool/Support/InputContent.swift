@@ -36,7 +36,7 @@ struct InputContent {
             let reason = String(cString: strerror(errno))
             return ToolFailure("\(InputPath.name(of: path)) cannot be read: \(reason). Check its name and permissions.")
         }
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = ReadingEnd.open(path)
         guard descriptor >= 0 else { throw failure() }
         defer { close(descriptor) }
         var bytes: [UInt8] = []

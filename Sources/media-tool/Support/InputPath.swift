@@ -13,9 +13,9 @@ enum InputPath {
         argument == path(of: "-") || argument == "-" ? "standard input" : argument
     }
 
-    /// Whether what is at `path` can be read only once, from front to back.
+    /// Whether what is at `path`, a pipe or a socket, can be read only once, from front to back.
     static func isPipe(_ path: String) -> Bool {
         var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+        return stat(path, &status) == 0 && [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
     }
 }

@@ -24,6 +24,7 @@ enum Interruption {
     /// Catches the signals from now on; without a descriptor for that they end the process, as they do by default.
     static func catchSignals() {
         guard listen() else { return }
+        ReadingEnd.isGivenUp = hasCome
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { _ in
             let code = errno
@@ -49,6 +50,7 @@ enum Interruption {
     /// Thread: any; a signal's handler may call it.
     static func end() {
         isWanted.store(true, ordering: .relaxed)
+        ReadingEnd.isGivenUp = true
         var byte: UInt8 = 0
         _ = write(writeEnd.load(ordering: .relaxed), &byte, 1)
     }

@@ -4,9 +4,13 @@ internal import Glibc
 enum TextFile {
     /// The bytes of the file at `path`, at most `limit` and one block more.
     ///
-    /// - Throws: `ToolFailure` when it cannot be read.
+    /// - Throws: `ToolFailure` when it cannot be read, or a signal comes before its end: half of it is of no use.
     static func read(_ path: String, limit: Int) throws -> [UInt8] {
-        try InputContent(path: path, limit: limit, isEnded: { false }).bytes
+        let content = try InputContent(path: path, limit: limit) { Interruption.hasCome }
+        guard !content.isInterrupted else {
+            throw ToolFailure("Interrupted before \(InputPath.name(of: path)) came to its end. Start it again.")
+        }
+        return content.bytes
     }
 
     /// Replaces the file at `path` by `text`; a secret one is its owner's alone.

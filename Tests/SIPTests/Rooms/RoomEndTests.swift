@@ -1,3 +1,4 @@
+import CallBasics
 import SIPTesting
 import Testing
 
@@ -149,6 +150,21 @@ import Testing
         #expect(counts.calls == 1 && counts.rooms == 1 && counts.dialogs == 1)
         leave(handle)
         #expect(try server.last("BYE").callID == invite.callID)
+    }
+
+    @Test mutating func `whoever is not its server does not make the call anew`() throws {
+        server.world.with(0) { agent, now in
+            let identity = NameAddress(agent.configuration.identity.uri)
+            let account = agent.addAccount(AccountConfiguration(identity: identity))
+            // It is registered at another machine than that which the INVITE comes from.
+            let elsewhere = SocketAddress(ipv4: 0xC000_02C8, port: 5060)
+            agent.accounts[account]?.flow = Flow(.udp, local: elsewhere, remote: elsewhere)
+        }
+        _ = try join()
+        let former = server.world.nodes[0].agent.counts
+        try server.invite()
+        #expect(try server.response("INVITE").statusCode == 480)
+        #expect(server.world.nodes[0].agent.counts.rooms == former.rooms)
     }
 
     @Test mutating func `an answer that nobody acknowledges ends the call as a fault, and the room stays`() throws {

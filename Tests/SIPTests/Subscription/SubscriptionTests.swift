@@ -250,6 +250,33 @@ import Testing
         expectEmpty()
     }
 
+    @Test mutating func `a late answer to a refresh is not that of what is made anew`() throws {
+        _ = try subscribe(expires: 100)
+        try answer(200, ("Expires", "100"))
+        try notify("active;expires=100")
+        world.run(for: .seconds(86))
+        #expect(try requests.count == 2)
+        try notify("terminated;reason=timeout")
+        try answer(481)
+        #expect(world.words(0) == ["active 100", "interrupted timeout 1.0 seconds"])
+        world.run(for: .seconds(2))
+        #expect(try requests.count == 3 && requests.last?.to()?.tag == nil)
+    }
+
+    @Test mutating func `what was made in vain before does not count as asked for longer`() throws {
+        _ = try subscribe(expires: 60)
+        for _ in 0..<600 where try requests.count < 4 { world.run(for: .seconds(1)) }
+        try answer(423, ("Min-Expires", "1800"))
+        #expect(try requests.count == 5 && requests.last?.first(.expires) == Bytes("1800"))
+    }
+
+    @Test mutating func `one that a state has made, and that nobody answers, is refreshed all the same`() throws {
+        _ = try subscribe(expires: 600)
+        try notify("active")
+        world.run(for: .seconds(600))
+        #expect(try requests.count >= 2)
+    }
+
     @Test mutating func `a week of refreshes leaves nothing behind`() throws {
         let handle = try subscribe()
         try answer(200, ("Expires", "3600"))

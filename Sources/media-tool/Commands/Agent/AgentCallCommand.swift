@@ -14,7 +14,7 @@ struct AgentCallCommand: AsyncParsableCommand {
         discussion: """
             The agent is dialled first, or with --agents-at awaited for up to 60 s: where it is not, nobody's phone rings. It is told of the call when that is answered, and \
             hears and speaks from then on. The call ends with either side, after --seconds, and by Ctrl-C; it fails when it was \
-            not answered, and when the agent's connection broke off.
+            not answered, when the agent's connection broke off, and when it could not be recorded.
 
             With --json each thing that happens is a line, as of `sip call --events` and `agent try`; the last one has the report, "agent" in it.
 
@@ -132,6 +132,6 @@ struct AgentCallCommand: AsyncParsableCommand {
         }
         talk.tell(report, await talk.end(report.end))
         if report.end.cause == .cancelled, Interruption.hasCome { return nil }
-        return talk.failure ?? report.failure
+        return talk.failure ?? report.failure ?? talk.recordingFailure.map { "\($0)" }
     }
 }

@@ -27,8 +27,8 @@ struct AgentConnector: Sendable {
         StandardError.write("Note: what is said goes to \(address) in the clear. \(remedy) where others can listen.\n")
     }
 
-    /// The agent's address, or the own one.
-    var address: String { reception?.address ?? options.to ?? "" }
+    /// Where the agent is, without a path, which may hold a key; or the own address.
+    var address: String { reception?.address ?? options.place ?? "" }
 
     /// Dials an agent, or awaits one, which is told of by a line.
     ///

@@ -160,6 +160,9 @@ struct AgentOptions: ParsableArguments {
         do throws(AgentError) { return try AgentAddress(to) } catch { throw ValidationError(error.description) }
     }
 
+    /// Where the agent is, without a path; nil where agents dial in.
+    var place: String? { (try? address())?.place }
+
     /// Whether what is said goes through the network in the clear.
     var isInTheClear: Bool {
         get throws { try address()?.isInTheClear ?? (agentsCert == nil && agentsAt?.address.isLoopback == false) }

@@ -16,7 +16,7 @@ struct AgentServeCommand: AsyncParsableCommand {
             call is refused (480). With --agents-at it is a line, "agentAwaited", that says where an agent may dial within 5 s, by a path of \
             that call alone. The agent is told "from" and "to" of the call, "from_number" and "to_number" where these are \
             numbers, "name", and the headers of the INVITE that begin with X-. It ends the call by closing its connection, or by \
-            hanging up: what it has said before is still heard.
+            hanging up: what it has said before is still heard. A call that cannot be recorded goes on, and the command fails at its end.
 
             In Twilio's format it can do more, by messages that are ours: {"event":"dtmf","dtmf":{"digit":"12#"}}, \
             {"event":"hold"}, {"event":"resume"}, {"event":"transfer","transfer":{"to":"sip:..."}} and {"event":"hangup"}.
@@ -77,7 +77,7 @@ struct AgentServeCommand: AsyncParsableCommand {
         StandardOutput.watch()
         let connector = try await AgentConnector(agent)
         try await CallEngine.session(CallEngineConfiguration()) { engine in
-            for name in format.codecs { _ = try engine.registry.codec(named: name) }
+            try engine.registry.check(codecs: format.codecs)
             var sip = sip
             sip.local = place ?? sip.local ?? (sip.hasAccount ? nil : LocalAddress(argument: "127.0.0.1:5060"))
             let party = try await sip.open(towards: nil, headersOnRegister: true) { session.change(&$0) }
@@ -102,6 +102,7 @@ struct AgentServeCommand: AsyncParsableCommand {
                 await party.close()
                 throw error
             }
+            if let failure = await talks.failure { throw failure }
         }
         await connector.close()
     }
@@ -170,6 +171,7 @@ struct AgentServeCommand: AsyncParsableCommand {
                     } catch {
                         StandardError.write("Note: a call has no report: \(error)\n")
                     }
+                    if let failure = talk?.recordingFailure { await talks.note(failure) }
                 }
             )
         }
@@ -187,10 +189,13 @@ private actor AgentTalks {
     /// Ends of calls that go on.
     private var farewells: [Int: Task<Void, Never>] = [:]
     private var lastNumber = 0
+    /// Why a call was not recorded, the first of them.
+    private(set) var failure: (any Error)?
 
     var count: Int { max(talks.count, dialCount) }
 
     func noteDial(_ change: Int) { dialCount += change }
+    func note(_ error: any Error) { failure = failure ?? error }
 
     func add(_ talk: AgentTalk, _ call: AgentCall, of run: SIPCallRun) {
         talks[run.handle] = (talk, call)

@@ -14,7 +14,12 @@ import Synchronization
 final class AgentTalk: Sendable {
     private struct State {
         var line: AgentLine?
+        /// Begins the recording, and tells the agent of the call.
+        var beginner: Task<Void, Never>?
         var recording: AgentRecording?
+        /// The sound of a recording that is whole.
+        var recordingPath: String?
+        var recordingFailure: (any Error)?
         var follower: Task<Void, Never>?
         var presser: Task<Void, Never>?
         /// Reaches the agent.
@@ -35,6 +40,9 @@ final class AgentTalk: Sendable {
 
     /// Why the agent's connection broke off; nil when it did not.
     var failure: String? { state.withLock(\.failure) }
+
+    /// Why the call was not recorded, or not to its end; nil when it was, or was not to be.
+    var recordingFailure: (any Error)? { state.withLock(\.recordingFailure) }
 
     /// Dials the agent, or awaits it.
     ///
@@ -109,16 +117,32 @@ final class AgentTalk: Sendable {
 
     /// The call is answered: tells the agent of it; recorded to a folder, if there is one.
     func begin(in run: SIPCallRun, _ call: AgentCall, recordingTo folder: String?) async {
-        guard let line = state.withLock(\.line) else { return }
-        if let folder, let sound = await run.sound.call {
-            do {
-                let recording = try await AgentRecording(of: sound, call, in: folder)
-                state.withLock { $0.recording = recording }
-            } catch {
-                StandardError.write("Note: the call is not recorded: \(error)\n")
+        let beginner = state.withLock { state -> Task<Void, Never>? in
+            guard let line = state.line, !state.isOver else { return nil }
+            let beginner = Task {
+                if let folder { await record(run, call, in: folder) }
+                line.begin(call)
             }
+            state.beginner = beginner
+            return beginner
         }
-        line.begin(call)
+        await beginner?.value
+    }
+
+    private func record(_ run: SIPCallRun, _ call: AgentCall, in folder: String) async {
+        guard let sound = await run.sound.call else { return }
+        do {
+            let recording = try await AgentRecording(of: sound, call, in: folder)
+            state.withLock { $0.recording = recording }
+        } catch {
+            note(error)
+        }
+    }
+
+    /// The call goes on without its recording, or what is left of it.
+    private func note(_ error: any Error) {
+        StandardError.write("Note: the recording of a call has failed: \(error)\n")
+        state.withLock { $0.recordingFailure = $0.recordingFailure ?? error }
     }
 
     private func take(
@@ -174,12 +198,25 @@ final class AgentTalk: Sendable {
         guard let line else { return nil }
         await line.end(end?.cause.word)
         await state.withLock(\.follower)?.value
+        await state.withLock(\.beginner)?.value
+        await completeRecording()
         return line.report
     }
 
-    /// Tells what it came to, and writes what belongs to the recording, whose sound is whole by now.
+    /// Completes the recording while the sound is there: the report comes also when that fails.
+    private func completeRecording() async {
+        guard let recording = state.withLock({ $0.recording.take() }) else { return }
+        do {
+            let path = try await recording.complete()
+            state.withLock { $0.recordingPath = path }
+        } catch {
+            note(error)
+        }
+    }
+
+    /// Tells what it came to.
     func tell(_ report: SIPCallReport, _ heard: AgentReport?) {
-        let path = state.withLock(\.recording)?.finish()
+        let path = state.withLock(\.recordingPath)
         teller.tell(
             "ended",
             report.members + [("agent", heard.map { .object($0.members) } ?? .null), ("recording", JSONValue(path))],
@@ -212,6 +249,7 @@ extension CallEnd.Cause {
 /// A recording of a call with an agent: both sides in a WAV file, the agent on the left, and beside it what happened, in JSON.
 struct AgentRecording: Sendable {
     private let path: String
+    private let sound: Call
     private let call: AgentCall
     private let begin: MediaTime
     private var events: [JSONValue] = []
@@ -220,7 +258,7 @@ struct AgentRecording: Sendable {
     ///
     /// - Throws: `EngineError` when the file cannot be written
     init(of sound: Call, _ call: AgentCall, in folder: String) async throws {
-        (path, self.call) = ("\(folder)/\(CallUUID())", call)
+        (path, self.sound, self.call) = ("\(folder)/\(CallUUID())", sound, call)
         try await sound.startRecording(stereo: path + ".wav")
         begin = MonotonicClock.current
     }
@@ -234,19 +272,22 @@ struct AgentRecording: Sendable {
         events.append(.object(at + line.members))
     }
 
-    /// Writes the text beside the sound, and answers the sound's path.
-    func finish() -> String {
+    /// Ends the recording, writes the text beside the sound, and answers the sound's path.
+    ///
+    /// - Throws: `EngineError` when the sound, `ToolFailure` when the text could not be written
+    func complete() async throws -> String {
+        try await sound.stopRecording()
+        try write()
+        return path + ".wav"
+    }
+
+    private func write() throws {
         let parameters = call.parameters.sorted { $0.key < $1.key }.map { ($0.key, JSONValue.string($0.value)) }
         let text = JSONValue.object([
             ("callID", .string(call.callID)), ("parameters", .object(parameters)), ("left", "agent"),
             ("right", "other side"), ("events", .array(events)),
         ])
-        do {
-            try TextFile.write(text.text + "\n", to: path + ".json")
-        } catch {
-            StandardError.write("Note: what happened is not beside the recording: \(error)\n")
-        }
-        return path + ".wav"
+        try TextFile.write(text.text + "\n", to: path + ".json")
     }
 
     private static let limit = 100_000

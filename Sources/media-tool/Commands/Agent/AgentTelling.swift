@@ -20,7 +20,7 @@ extension AgentVoiceEvent {
             return (
                 "marked",
                 [("name", .string(name)), ("played", .bool(isPlayed)), ("seconds", .number(seconds))],
-                "Mark \(name): \(isPlayed ? "played" : "dropped") at \(seconds) s of its sound."
+                "Mark \(name.printable): \(isPlayed ? "played" : "dropped") at \(seconds) s of its sound."
             )
         case .cleared(let unheard):
             let seconds = unheard.roundedSeconds
@@ -38,7 +38,7 @@ extension AgentLine.Event {
         case .hold(let isHeld):
             return ("hold", [("held", .bool(isHeld))], "The agent \(isHeld ? "holds" : "resumes") the call.")
         case .transfer(let target):
-            return ("transferTo", [("to", .string(target))], "The agent wants the call handed to \(target).")
+            return ("transferTo", [("to", .string(target))], "The agent wants the call handed to \(target.printable).")
         case .hangUp: return ("hangUp", [], "The agent hangs up.")
         case .ended(let error?): return ("agentEnded", [("reason", .string(error.description))], error.description)
         case .ended(nil): return nil

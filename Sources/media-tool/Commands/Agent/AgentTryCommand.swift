@@ -81,7 +81,7 @@ struct AgentTryCommand: AsyncParsableCommand {
         guard let line = reached else { return nil }
         teller.tell("connected", [("to", .string(connector.address))], text: "Connected to \(connector.address).")
         let begin = MonotonicClock.current
-        let limit = try seconds.map { Duration.seconds(fraction: $0) } ?? inputLength().map { $0 + .seconds(3) }
+        let limit = try seconds.map { Duration.seconds(fraction: $0) } ?? inputLength().map { $0 + Self.rest }
         let calls = try await engine.makeCalls(legs(line))
         var recording: AgentRecording?
         if let folder = record.folder { recording = try await AgentRecording(of: calls[1], call, in: folder) }
@@ -103,25 +103,33 @@ struct AgentTryCommand: AsyncParsableCommand {
         }
         let presser = Task { await press(calls[0]) }
         let listener = Task { for await case .keyDown(let digit) in calls[1].events { line.press(digit) } }
+        var end = limit.map { begin + $0 }
         _ = await Interruption.wait(
             until: {
-                state.withLock(\.isOver) && line.waiting == .zero
-                    || limit.map { MonotonicClock.current - begin >= $0 } ?? false
+                let now = MonotonicClock.current
+                // A pipe does not say how long it is.
+                if end == nil, input != nil, calls[0].isSourceEnded { end = now + Self.rest }
+                return state.withLock(\.isOver) && line.waiting == .zero || end.map { now >= $0 } ?? false
             }
         )
         for task in [presser, listener] { task.cancel() }
         await line.end()
         await follower.value
-        var failure: (any Error)?
+        var (path, failure): (String?, (any Error)?)
+        if let recording = state.withLock(\.recording) {
+            do { path = try await recording.complete() } catch { failure = error }
+        }
         for call in calls { do { try await call.end() } catch { failure = failure ?? error } }
         let report = line.report
-        let path = state.withLock(\.recording)?.finish()
         teller.tell("report", report.members + [("recording", JSONValue(path))], text: report.text)
         if let failure { throw failure }
         return state.withLock(\.failure)
     }
 
-    /// How long the file is; nil without one.
+    /// How long the agent has behind the end of the file.
+    private static let rest = Duration.seconds(3)
+
+    /// How long the file is; nil without one, and where it does not say.
     private func inputLength() throws -> Duration? {
         guard let input else { return nil }
         return try AudioInput(path: input, seconds: nil, format: CallEngine.cardFormat).length

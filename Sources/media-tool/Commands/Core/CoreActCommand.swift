@@ -23,10 +23,10 @@ struct CoreActCommand: AsyncParsableCommand {
     @OptionGroup var groupOption: GroupOption
     @OptionGroup var from: CoreServiceOptions
 
-    @Option(help: ArgumentHelp("The call-id of the message.", valueName: "id"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("The call-id of the message.", valueName: "id"))
     var callID: String
 
-    @Option(help: ArgumentHelp("Answers with this text.", valueName: "text"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Answers with this text.", valueName: "text"))
     var reply: String?
 
     @Flag(help: "Tells the sender that the message was seen.")

@@ -38,6 +38,7 @@ struct CoreCallsCommand: AsyncParsableCommand {
         common.startLogging()
         try security.secrets.begin()
         Interruption.catchSignals()
+        StandardOutput.watch()
         let begin = ContinuousClock.now
         let group = try groupOption.container()
         try await CallEngine.session(try roles.engineConfiguration()) { engine in

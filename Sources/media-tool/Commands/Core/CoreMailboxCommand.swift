@@ -37,6 +37,7 @@ struct CoreMailboxCommand: AsyncParsableCommand {
     func run() async throws {
         common.startLogging()
         Interruption.catchSignals()
+        StandardOutput.watch()
         let posts = try MailboxPost.parse(lines: try Self.text(of: messages))
         let server = try await MailboxServer.start(host: host, port: Int(port), posts: posts) { [common] event in
             common.show(event.json, text: event.text)

@@ -58,6 +58,7 @@ struct CoreMainCommand: AsyncParsableCommand {
         common.startLogging()
         try security.secrets.begin()
         Interruption.catchSignals()
+        StandardOutput.watch()
         let begin = ContinuousClock.now
         let group = try groupOption.container()
         guard calls else {

@@ -27,7 +27,7 @@ struct CoreNotifyCommand: AsyncParsableCommand {
     @OptionGroup var groupOption: GroupOption
     @OptionGroup var from: CoreServiceOptions
 
-    @Option(help: ArgumentHelp("The call-id that the push holds.", valueName: "id"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("The call-id that the push holds.", valueName: "id"))
     var callID: String?
 
     @Option(

@@ -26,6 +26,12 @@ struct InputLines: Sendable {
             while true {
                 let count = Glibc.read(STDIN_FILENO, &bytes, bytes.count)
                 if count < 0, errno == EINTR { continue }
+                if count < 0, errno == EAGAIN {
+                    // Another program has left it so that it does not wait.
+                    var state = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+                    _ = poll(&state, 1, -1)
+                    continue
+                }
                 guard count > 0 else { break }
                 for byte in bytes[..<count] {
                     guard byte != 0x0A else {

@@ -92,6 +92,7 @@ struct PhoneCommand: AsyncParsableCommand {
         let (accounts, configuration) = (try phoneAccounts(), try await phoneConfiguration())
         try await CallEngine.session(try roles.engineConfiguration()) { engine in
             let teller = SIPTeller(isJSON: common.json, hasEvents: true)
+            try engine.registry.check(codecs: configuration.codecs)
             let shell = PhoneShell(engine, teller, country: country)
             let phone: Phone
             do { phone = try await Phone(engine, configuration, provider: shell) } catch {

@@ -145,14 +145,14 @@ actor PhoneShell: CallProvider {
     func obey(_ line: String) async -> Bool {
         do throws(PhoneOrderFault) {
             guard let order = try PhoneOrder(parsing: line) else { return true }
-            if order.kind == .quit { return false }
             try await obey(order)
+            return order.kind != .quit
         } catch {
             var members: [(String, JSONValue)] = [("message", .string(error.message))]
             if let id = error.id { members.insert(("id", .integer(id)), at: 0) }
             teller.tell("refused", members, text: error.message)
+            return true
         }
-        return true
     }
 
     private func obey(_ order: PhoneOrder) async throws(PhoneOrderFault) {
@@ -238,7 +238,7 @@ actor PhoneShell: CallProvider {
         case .push(let payload): await attempt(order) { await $0.receive(payload) }
         case .network(let isReachable): await attempt(order) { await $0.setNetworkReachable(isReachable) }
         case .help: teller.tell("help", [("text", .string(PhoneOrder.help))], text: PhoneOrder.help)
-        case .quit: break
+        case .quit: await attempt(order) { _ in }
         }
     }
 

@@ -37,7 +37,7 @@ struct SIPAccountCommand: ParsableCommand {
         )
         var realm: String?
 
-        @Option(help: ArgumentHelp("The name that others see.", valueName: "text"))
+        @Option(parsing: .unconditional, help: ArgumentHelp("The name that others see.", valueName: "text"))
         var name: String?
 
         @Option(help: ArgumentHelp("How long to be registered, 60 to 86400. Default: 3600.", valueName: "s"))

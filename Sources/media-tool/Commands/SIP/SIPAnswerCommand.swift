@@ -131,7 +131,7 @@ struct SIPAnswerCommand: AsyncParsableCommand {
         let recorder = told.recorder("call", ["the caller", sip.account ?? "this side"])
         try await CallEngine.session(try audio.engineConfiguration()) { engine in
             try await recorder.telling {
-                for name in audio.format.codecs { _ = try engine.registry.codec(named: name) }
+                try audio.check(by: engine.registry)
                 let party = try await sip.open(towards: nil, story: recorder, headersOnRegister: true) {
                     session.change(&$0)
                 }

@@ -72,7 +72,7 @@ struct WebRTCAnswerCommand: AsyncParsableCommand {
         let offered = try DescriptionFile.read(offer)
         Interruption.catchSignals()
         try await CallEngine.session(try options.audio.engineConfiguration()) { engine in
-            let (call, answered) = try await WebRTCCall.answering(offered, by: engine, options)
+            let (call, answered) = try await WebRTCCall.answering(offered, by: engine, options, ice: options.way())
             try DescriptionFile.write(answered, as: "answer", to: answer, teller)
             try await call.finish(teller)
         }
@@ -119,7 +119,7 @@ struct WebRTCOfferCommand: AsyncParsableCommand {
         try options.secrets.begin()
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
         try await CallEngine.session(try options.audio.engineConfiguration()) { engine in
-            let call = try await WebRTCCall.offering(by: engine, options) { offered in
+            let call = try await WebRTCCall.offering(by: engine, options, ice: options.way()) { offered in
                 try DescriptionFile.write(offered, as: "offer", to: offer, teller)
                 return try await BlockingWork.run { [answer] in try DescriptionFile.read(answer) }
             }

@@ -41,9 +41,10 @@ final class WebRTCCall: Sendable {
         _ offer: SessionDescription,
         _ identifier: String = "0",
         by engine: CallEngine,
-        _ options: WebRTCOptions
+        _ options: WebRTCOptions,
+        ice: ICEConfiguration
     ) async throws -> (call: WebRTCCall, answer: SessionDescription) {
-        let sound = try await options.sound(of: engine)
+        let sound = try await options.sound(of: engine, ice: ice)
         do {
             var exchange = OfferAnswer(configuration: sound.session, sessionID: .random(in: .min ... .max))
             try exchange.receiveOffer(offer)
@@ -61,9 +62,10 @@ final class WebRTCCall: Sendable {
     static func offering(
         by engine: CallEngine,
         _ options: WebRTCOptions,
+        ice: ICEConfiguration,
         _ exchanging: (SessionDescription) async throws -> SessionDescription
     ) async throws -> WebRTCCall {
-        let sound = try await options.sound(of: engine)
+        let sound = try await options.sound(of: engine, ice: ice)
         do {
             var exchange = OfferAnswer(configuration: sound.session, sessionID: .random(in: .min ... .max))
             try exchange.receiveAnswer(await exchanging(exchange.makeOffer()))

@@ -33,6 +33,7 @@ struct BrowserHearing: Sendable, Decodable {
 actor WebRTCDesk {
     private let engine: CallEngine
     private let options: WebRTCOptions
+    private let ice: ICEConfiguration
     private let gate: PageGate
     private let limit: Int
     private let teller: SIPTeller
@@ -48,8 +49,16 @@ actor WebRTCDesk {
     private let ends: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
-    init(_ engine: CallEngine, _ options: WebRTCOptions, _ gate: PageGate, limit: Int, _ teller: SIPTeller) {
-        (self.engine, self.options, self.gate, self.limit, self.teller) = (engine, options, gate, limit, teller)
+    init(
+        _ engine: CallEngine,
+        _ options: WebRTCOptions,
+        ice: ICEConfiguration,
+        _ gate: PageGate,
+        limit: Int,
+        _ teller: SIPTeller
+    ) {
+        (self.engine, self.options, self.ice, self.gate, self.limit) = (engine, options, ice, gate, limit)
+        self.teller = teller
         (ends, continuation) = AsyncStream.makeStream()
     }
 
@@ -139,14 +148,16 @@ actor WebRTCDesk {
         return refusal
     }
 
-    /// What is answered to an offer that was not taken.
+    /// What is answered to an offer that was not taken; what is wrong on this side is told here alone.
     private static func refusal(for error: any Error) -> PageResponse {
         switch error {
-        case let error as SDPError where error.code == .invalidConfiguration: PageResponse(500, error.message)
-        case let error as SDPError: PageResponse(error.code == .notAcceptable ? 422 : 400, error.message)
-        case let error as PhoneError where error.code == .noSound: PageResponse(422, error.message)
-        case is WebRTCCall.NoWay: PageResponse(422, "\(error)")
-        default: PageResponse(500, "\(error)")
+        case let error as SDPError where error.code != .invalidConfiguration:
+            return PageResponse(error.code == .notAcceptable ? 422 : 400, error.message)
+        case let error as PhoneError where error.code == .noSound: return PageResponse(422, error.message)
+        case is WebRTCCall.NoWay: return PageResponse(422, "\(error)")
+        default:
+            StandardError.write("Note: an offer was refused: \(error)\n")
+            return PageResponse(500, "The other side cannot take the call. Its shell says why.")
         }
     }
 
@@ -165,7 +176,7 @@ actor WebRTCDesk {
         let identifier = UUID().uuidString.lowercased()
         do {
             let offer = try SessionDescription(parsing: request.body)
-            let (call, answer) = try await WebRTCCall.answering(offer, identifier, by: engine, options)
+            let (call, answer) = try await WebRTCCall.answering(offer, identifier, by: engine, options, ice: ice)
             calls[identifier] = call
             if isClosed { call.hangUp() }
             Task { await follow(call) }

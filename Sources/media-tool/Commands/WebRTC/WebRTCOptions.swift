@@ -62,10 +62,21 @@ struct WebRTCOptions: ParsableArguments {
         return await SourceAddress.towards(outside)?.host ?? SocketAddress.loopback(port: 0).host
     }
 
+    /// This side of ICE.
+    ///
+    /// - Throws: `ToolFailure` when a server has no address, or its password is not there or cannot be read
+    func way() async throws -> ICEConfiguration {
+        try await ice == .lite ? .lite : servers.configuration()
+    }
+
     /// The sound of one call, with ports of its own.
     ///
+    /// - Parameters:
+    ///   - engine: Makes the call.
+    ///   - ice: How the way is found, by `way`.
+    /// - Returns: The sound, whose ports are open.
     /// - Throws: `EngineError` when there is no port or no such codec, `PhoneError` when there can be no certificate
-    func sound(of engine: CallEngine) async throws -> CallSound {
+    func sound(of engine: CallEngine, ice: ICEConfiguration) async throws -> CallSound {
         let ends = audio.ends(echo: echo)
         return try await CallSound(
             engine,
@@ -73,7 +84,7 @@ struct WebRTCOptions: ParsableArguments {
             codecs: audio.format.codecs,
             packetTime: audio.format.ptime,
             encryption: .dtls,
-            ice: ice == .lite ? .lite : servers.configuration()
+            ice: ice
         ) { configuration in
             ends(&configuration)
             configuration.name = "webrtc"

@@ -63,7 +63,9 @@ struct WebRTCServeCommand: AsyncParsableCommand {
         let teller = SIPTeller(isJSON: common.json, hasEvents: true)
         let address = local?.address ?? .loopback(port: 8080)
         try await CallEngine.session(try options.audio.engineConfiguration()) { engine in
-            let desk = WebRTCDesk(engine, options, PageGate(origin: origin), limit: calls ?? .max, teller)
+            try options.audio.check(by: engine.registry)
+            let way = try await options.way()
+            let desk = WebRTCDesk(engine, options, ice: way, PageGate(origin: origin), limit: calls ?? .max, teller)
             let serving = Task {
                 do {
                     try await PageServer.serve(at: address, listening: { Self.tell($0, teller) }) { request in

@@ -53,7 +53,8 @@ public final class AgentLine: Sendable {
 
     /// What happens, for one reader.
     ///
-    /// The newest 256 events wait for it, and what the agent wants in the place of what became of its voice. It finishes with `ended`.
+    /// 256 events wait for it; where there are more, what became of the voice gives way to what the agent wants. It finishes with
+    /// `ended`.
     public let events: AsyncStream<Event>
 
     private let conversation: Conversation
@@ -205,21 +206,21 @@ private final class Link: Sendable {
         var isHungUp = false
     }
 
-    private static let eventLimit = 256
-
     let events: AsyncStream<AgentLine.Event>
     let sampleRate: Int
     let canClear: Bool
     private let connection: any AgentTransport
-    private let eventSink: AsyncStream<AgentLine.Event>.Continuation
+    private let queue = AgentEventQueue()
     private let state: Mutex<State>
 
     init(_ connection: any AgentTransport, _ codec: any AgentCodec) {
         self.connection = connection
         (sampleRate, canClear) = (codec.sampleRate, type(of: codec).canClear)
         state = Mutex(State(codec: codec))
-        (events, eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.eventLimit))
+        events = queue.events
     }
+
+    deinit { queue.close() }
 
     // MARK: To the agent
 
@@ -247,7 +248,7 @@ private final class Link: Sendable {
 
     func tell(_ event: AgentVoiceEvent) {
         // The end comes last.
-        state.withLock { state in if !state.isGone { put(.voice(event)) } }
+        state.withLock { state in if !state.isGone { queue.put(.voice(event)) } }
         switch event {
         case .speechStarted(let time): send(.speech(true, position: Int(time.milliseconds)))
         case .speechStopped(let time): send(.speech(false, position: Int(time.milliseconds)))
@@ -284,21 +285,12 @@ private final class Link: Sendable {
         case .mark(let name): conversation.mark(name)
         case .clear: conversation.clear()
         case .pause(let isPaused): conversation.pause(isPaused)
-        case .press(let keys): put(.press(keys))
-        case .hold(let isHeld): put(.hold(isHeld))
-        case .transfer(let target): put(.transfer(to: target))
+        case .press(let keys): queue.put(.press(keys))
+        case .hold(let isHeld): queue.put(.hold(isHeld))
+        case .transfer(let target): queue.put(.transfer(to: target))
         case .hangUp:
             state.withLock { $0.isHungUp = true }
-            put(.hangUp)
-        }
-    }
-
-    /// Tells an event; what the agent wants stays where there is no room for all, as long as it does not want too much.
-    private func put(_ event: AgentLine.Event) {
-        var next = event
-        for _ in 0..<Self.eventLimit {
-            guard case .dropped(let oldest) = eventSink.yield(next), !oldest.isVoice else { return }
-            next = oldest
+            queue.put(.hangUp)
         }
     }
 
@@ -310,8 +302,7 @@ private final class Link: Sendable {
         }
         // Who has hung up need not read on, and a stream that is closed unread breaks off.
         let failure = connection.failure.map { isHungUp ? AgentError(.ended, "The agent has hung up.") : $0 }
-        eventSink.yield(.ended(failure))
-        eventSink.finish()
+        queue.finish(with: .ended(failure))
     }
 
     /// A report with what the connection knows.
@@ -324,8 +315,4 @@ private final class Link: Sendable {
         report.skipped = connection.droppedCount
         return report
     }
-}
-
-extension AgentLine.Event {
-    fileprivate var isVoice: Bool { if case .voice = self { true } else { false } }
 }

@@ -87,9 +87,19 @@ package struct MediaStreamsCodec: AgentCodec {
                 let members = try decoder.container(keyedBy: CodingKeys.self)
                 payload = try members.decode(String.self, forKey: .payload)
                 contentType = try? members.decode(String.self, forKey: .contentType)
+                guard let text = try? members.decode(String.self, forKey: .sampleRate) else {
+                    sampleRate = try members.decodeIfPresent(Int.self, forKey: .sampleRate)
+                    return
+                }
                 // Some write the number as a text.
-                let text = try? members.decode(String.self, forKey: .sampleRate)
-                sampleRate = text.map { Int($0) } ?? (try? members.decode(Int.self, forKey: .sampleRate))
+                guard let rate = Int(text) else {
+                    throw DecodingError.dataCorruptedError(
+                        forKey: .sampleRate,
+                        in: members,
+                        debugDescription: "It is no number."
+                    )
+                }
+                sampleRate = rate
             }
         }
         struct Mark: Decodable { let name: String }

@@ -201,8 +201,9 @@ import Testing
             Self.frame(#"{"event":"playAudio","media":{"contentType":"audio/x-l16","sampleRate":8000,\#(media)}}"#)
         )
         let rate = codec.decode(Self.frame(#"{"event":"playAudio","media":{"sampleRate":"16000",\#(media)}}"#))
+        let words = codec.decode(Self.frame(#"{"event":"playAudio","media":{"sampleRate":"8 kHz",\#(media)}}"#))
         let keys = codec.decode(Self.frame(#"{"event":"sendDTMF","dtmf":"x"}"#))
-        #expect(other.isEmpty && rate.isEmpty && keys.isEmpty && codec.malformedCount == 3)
+        #expect(other.isEmpty && rate.isEmpty && words.isEmpty && keys.isEmpty && codec.malformedCount == 4)
     }
 
     @Test func `Exotel has linear sound at three rates`() {

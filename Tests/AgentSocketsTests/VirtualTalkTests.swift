@@ -122,18 +122,19 @@ import Testing
         let media = Data([UInt8](repeating: 0, count: 8000)).base64EncodedString()
         var words = [#"{"event":"media","media":{"payload":"\#(media)"}}"#, #"{"event":"dtmf","dtmf":{"digit":"5"}}"#]
         words += (0..<300).map { #"{"event":"mark","mark":{"name":"\#($0)"}}"# }
-        words += [#"{"event":"hangup"}"#, #"{"event":"clear"}"#]
+        words += [#"{"event":"transfer","transfer":{"to":"sip:b@c"}}"#, #"{"event":"hangup"}"#, #"{"event":"clear"}"#]
         for word in words { line.receive(.text(Array(word.utf8))) }
         var wanted: [String] = []
         for await event in line.events {
             switch event {
             case .press(let keys): wanted.append(keys)
+            case .transfer(let target): wanted.append(target)
             case .hangUp: wanted.append("hang-up")
             default: continue
             }
-            if wanted.count == 2 { break }
+            if wanted.count == 3 { break }
         }
-        #expect(wanted.sorted() == ["5", "hang-up"])
+        #expect(wanted == ["5", "sip:b@c", "hang-up"])
     }
 
     @Test func `an agent that pauses itself when it is spoken into goes on by its own word`() async throws {

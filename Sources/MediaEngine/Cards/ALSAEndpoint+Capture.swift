@@ -8,8 +8,9 @@ extension ALSAEndpoint {
             if pace.advance(to: now) != nil { pace.start(level: 0, at: now) }
             return pace.level
         }
-        // A negative answer is a fault, which the next read meets again and reports.
-        let available = Int(snd_pcm_avail_update(pcm.handle))
+        // Asked of the hardware: what the kernel knows by itself is as old as the last interrupt, of a whole period. A negative answer
+        // is a fault, which the next read meets again and reports.
+        let available = Int(snd_pcm_avail(pcm.handle))
         guard available >= 0 else { return 0 }
         loss.note(level: available, at: now)
         return available

@@ -7,9 +7,6 @@ package struct DigestAttempt: Sendable {
     fileprivate var answered: Set<DigestProtection.Scope> = []
 
     package init() {}
-
-    /// The request leaves for another server, or as another one: that may challenge it once more.
-    package mutating func moveOn() { answered = [] }
 }
 
 /// The digest authentication of one account as a client: challenges go in, requests get their credentials.

@@ -87,8 +87,8 @@ struct Forward: Sendable {
         let status = response.statusCode ?? 699
         if status >= 600 { return 0 }
         let isHelpful = [401, 407, 415, 420, 484].contains(status)
-        // What a way without an answer leaves says least.
-        return status / 100 * 10 + (isHelpful ? 0 : status == 408 || status == 503 ? 2 : 1)
+        // What a way without an answer leaves says least, and a phone that has the same request by another way.
+        return status / 100 * 10 + (isHelpful ? 0 : [408, 482, 503].contains(status) ? 2 : 1)
     }
 }
 

@@ -59,7 +59,8 @@ struct BindingName: SlotName {
 struct LocationTable: Sendable {
     private var bindings = SlotTable<BindingName, Binding>()
     private var namesOfUser: [String: [BindingName]] = [:]
-    private var nameOfPlace: [[UInt8]: BindingName] = [:]
+    /// The oldest first: phones behind several NATs may have one private address.
+    private var namesOfPlace: [[UInt8]: [BindingName]] = [:]
 
     var count: Int { bindings.count }
     var deadline: MediaTime? { bindings.deadline }
@@ -71,8 +72,11 @@ struct LocationTable: Sendable {
         }
     }
 
-    /// The binding with a contact at the user, host and port of a URI.
-    func binding(at uri: SIPURI) -> Binding? { nameOfPlace[Self.place(of: uri)].flatMap { bindings[$0] } }
+    /// The binding with a contact at the user, host and port of a URI: the one with that very URI, else the newest.
+    func binding(at uri: SIPURI) -> Binding? {
+        let candidates = (namesOfPlace[Self.place(of: uri)] ?? []).compactMap { bindings[$0] }
+        return candidates.last { $0.contact.uri.isEquivalent(to: uri) } ?? candidates.last
+    }
 
     mutating func insert(_ binding: Binding) {
         remove(binding.user) { $0.isSame(as: binding.contact) }
@@ -82,9 +86,12 @@ struct LocationTable: Sendable {
         guard binding.isReachable else { return }
         let place = Self.place(of: binding.contact.uri)
         // Requests within calls go by it: what another user has, or is named like, is not taken from them.
-        let owner = nameOfPlace[place].flatMap { bindings[$0] }?.user ?? binding.user
-        let named = binding.contact.uri.user
-        if owner == binding.user || named == binding.user { nameOfPlace[place] = name }
+        let owner = namesOfPlace[place]?.last.flatMap { bindings[$0] }?.user ?? binding.user
+        if owner == binding.user {
+            namesOfPlace[place, default: []].append(name)
+        } else if binding.contact.uri.user == binding.user {
+            namesOfPlace[place] = [name]
+        }
     }
 
     /// Takes bindings of a user out of every table.
@@ -107,7 +114,8 @@ struct LocationTable: Sendable {
         let left = (namesOfUser[binding.user] ?? []).filter { $0 != name }
         namesOfUser[binding.user] = left.isEmpty ? nil : left
         let place = Self.place(of: binding.contact.uri)
-        if nameOfPlace[place] == name { nameOfPlace[place] = nil }
+        guard let others = namesOfPlace[place]?.filter({ $0 != name }) else { return }
+        namesOfPlace[place] = others.isEmpty ? nil : others
     }
 
     private static func place(of uri: SIPURI) -> [UInt8] {

@@ -48,9 +48,11 @@ extension SIPServer {
         _ transaction: TransactionID,
         at now: MediaTime
     ) throws(SIPError) -> Bool {
-        guard let from = try request.from()?.uri, isOwn(from) else {
-            if !isOwn(uri) { respond(403, to: request, transaction, at: now) }
-            return isOwn(uri)
+        guard let from = try request.from()?.uri, claimsDomain(from) else {
+            // A Route would lead it on past its user.
+            let isForUser = isOwn(uri) && request.first(.route) == nil
+            if !isForUser { respond(403, to: request, transaction, at: now) }
+            return isForUser
         }
         guard let user = user(of: from) else {
             respond(403, to: request, transaction, at: now)
@@ -118,7 +120,8 @@ extension SIPServer {
             let isLetIn = try takeOwnRoutes(of: &ack)
             let uri = try ack.requestURI()
             let binding = locations.binding(at: uri)
-            guard isLetIn || binding != nil, !isOwn(uri) || ack.first(.route) != nil,
+            let isRouted = ack.first(.route) != nil
+            guard isLetIn || binding != nil && !isRouted, !isOwn(uri) || isRouted,
                 try ack.value(.maxForwards, as: WholeNumber.self)?.value != 0
             else { return }
             passOn(ack: try passedOn(ack, to: ForwardTarget(uri: uri)), on: binding?.flow, at: now)

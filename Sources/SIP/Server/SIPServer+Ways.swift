@@ -12,11 +12,11 @@ extension SIPServer {
         let uri = try request.requestURI()
         var routes = try request.list(.route, as: NameAddress.self)
         if uri.isLooseRoute, uri.userBytes == nil, isOwn(uri), let last = routes.popLast() {
-            isLetIn = isSigned(uri, request)
+            isLetIn = try isSigned(uri, request)
             request.setRequestURI(last.uri.detached)
         }
         while let first = routes.first, isOwn(first.uri), first.uri.userBytes == nil {
-            isLetIn = isSigned(first.uri, request) || isLetIn
+            isLetIn = try isSigned(first.uri, request) || isLetIn
             routes.removeFirst()
         }
         guard routes.count != request.count(of: .route) else { return isLetIn }
@@ -26,13 +26,18 @@ extension SIPServer {
         return isLetIn
     }
 
-    private func isSigned(_ uri: SIPURI, _ request: SIPMessage) -> Bool {
-        uri.parameters.value("way").map { isSameSecret($0, signature(of: request)) } ?? false
+    /// Whether a route is of the call that a request is within, which either side may have begun.
+    private func isSigned(_ uri: SIPURI, _ request: SIPMessage) throws(SIPError) -> Bool {
+        guard let way = uri.parameters.value("way"), let callee = try request.to()?.tag,
+            let caller = try request.from()?.tag
+        else { return false }
+        return isSameSecret(way, signature(of: request, from: caller))
+            || isSameSecret(way, signature(of: request, from: callee))
     }
 
-    /// What only this server can write on the way of a call: a keyed hash of its Call-ID.
-    private func signature(of request: SIPMessage) -> Bytes {
-        HashFunction.sha256.keyedHash(of: [0] + (request.callID ?? []), key: key).prefix(12).hexadecimal
+    /// What only this server can write on the way of a call: a keyed hash of its Call-ID, and the tag of who has begun it.
+    private func signature(of request: SIPMessage, from tag: Bytes) -> Bytes {
+        HashFunction.sha256.keyedHash(of: [0] + (request.callID ?? []) + [0] + tag, key: key).prefix(12).hexadecimal
     }
 
     /// The request as it leaves: one hop less, to the target, without what was for this server alone.
@@ -63,7 +68,7 @@ extension SIPServer {
         guard configuration.staysOnWay, [.invite, .subscribe, .refer].contains(request.method),
             try request.to()?.tag == nil
         else { return }
-        let signature = signature(of: request)
+        let signature = signature(of: request, from: try request.from()?.tag ?? [])
         try request.prepend(.recordRoute, ownRoute(on: received, signature, isSecure: isSecure))
         if received.transport != flow.transport || received.local != flow.local {
             try request.prepend(.recordRoute, ownRoute(on: flow, signature, isSecure: isSecure))

@@ -204,6 +204,14 @@ package struct SIPServer: SIPElement {
         return isOwn(uri.hostBytes, uri.port)
     }
 
+    /// Whether whoever has an address says to be of the domain, whatever the port and a final dot.
+    func claimsDomain(_ uri: SIPURI) -> Bool {
+        let host = uri.hostBytes
+        let isDomain = isSameHost(host.last == UInt8(ascii: ".") ? host.dropLast() : host, Bytes(configuration.domain))
+        // At a number others may have other ports.
+        return isOwn(uri) || isDomain && SocketAddress(host: configuration.domain, port: 0) == nil
+    }
+
     /// Whether an address is one that it listens on.
     func isOwn(_ host: Bytes, _ port: UInt16?) -> Bool {
         locals.contains { $0.port == port ?? 5060 && isSameHost(host, $0.sentBy) }

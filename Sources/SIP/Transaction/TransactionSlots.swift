@@ -75,7 +75,7 @@ extension TransactionEntry.Machine {
         case .inviteClient(let machine): machine.state != .calling && machine.state != .proceeding
         case .client: true
         case .inviteServer(let machine): machine.state != .proceeding
-        case .server(let machine): machine.state != .trying
+        case .server(let machine): machine.state == .completed || machine.state == .terminated
         }
     }
 

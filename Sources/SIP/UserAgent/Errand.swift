@@ -165,15 +165,18 @@ extension UserAgent {
         }
     }
 
-    /// Gives a request the credentials that are known, in the place of those that it left with before: each count is used once
-    /// (RFC 7616, section 3.4), and another server, or another body, wants others.
+    /// Gives a request the credentials that are known, in the place of those that it left with before.
+    ///
+    /// Each count is used once (RFC 7616, section 3.4), and another server, or another body, wants others. Where it was redirected, only
+    /// who asks gets some.
     private mutating func authorize(_ errand: inout Errand) throws(SIPError) {
         guard let account = errand.account, var known = accounts[account] else { return }
         if errand.hasDeparted {
             errand.request.remove(.authorization)
             errand.request.remove(.proxyAuthorization)
-            errand.attempt.moveOn()
+            errand.attempt = DigestAttempt()
         }
+        guard !errand.redirection.hasLed else { return }
         try known.digest.authorize(&errand.request, using: &generator)
         accounts[account] = known
     }

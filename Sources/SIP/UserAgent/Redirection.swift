@@ -11,6 +11,9 @@ struct Redirection: Sendable {
     /// Those that were asked, or wait.
     private var known: [SIPURI] = []
 
+    /// Whether a request was redirected.
+    var hasLed: Bool { !known.isEmpty }
+
     /// Takes the Contacts of a 3xx; what was asked over TLS alone is not asked in the clear.
     mutating func take(_ response: SIPMessage, asked uri: SIPURI) {
         if known.isEmpty { known = [uri] }
@@ -53,7 +56,7 @@ extension UserAgent {
         errand.request.remove(.authorization)
         errand.request.remove(.proxyAuthorization)
         if let former = errand.transaction { errandOfTransaction[former] = nil }
-        (errand.attempt, errand.targets, errand.transaction) = (DigestAttempt(), nil, nil)
+        (errand.targets, errand.transaction) = (nil, nil)
         // Whoever comes next may have what the one before had not.
         if case .invite(let handle) = errand.owner, calls[handle]?.offerIndex ?? 0 > 0 {
             _ = offer(0, in: &errand, of: handle)

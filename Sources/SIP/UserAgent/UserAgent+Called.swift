@@ -193,7 +193,8 @@ extension UserAgent {
         call.timer = timer
         call.provisional?.responder.end()
         call.dialog?.confirm()
-        try call.dialog?.refreshTarget(by: invite.request)
+        // The dialog of one that rang has its target from it, or from an UPDATE since.
+        if call.stage != .ringing { try call.dialog?.refreshTarget(by: invite.request) }
         let number = try invite.request.cSeq()?.number ?? 0
         call.answer = Call.SentAnswer(
             transaction: invite.transaction,

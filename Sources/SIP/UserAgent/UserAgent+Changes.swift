@@ -253,7 +253,8 @@ extension UserAgent {
             return respond(500, to: request, transaction, [retryAfter()], at: now)
         }
         call.noteMethods(of: request)
-        guard let session = call.session?.configuration else {
+        let session = call.session?.configuration
+        guard session != nil || offer == nil && !isInvite else {
             return respond(offer == nil ? 200 : 500, to: request, transaction, at: now)
         }
         let before = call.session?.agreed
@@ -266,7 +267,9 @@ extension UserAgent {
         )
         do {
             var response = try dialogResponse(200, to: invite)
-            if isInvite || offer != nil { try response.setDescription(try describe(offer, session, &call)) }
+            if let session, isInvite || offer != nil {
+                try response.setDescription(try describe(offer, session, &call))
+            }
             if isInvite {
                 try accept(invite, with: response, &call, handle, at: now)
             } else {
@@ -296,6 +299,8 @@ extension UserAgent {
         }
         _ = call.exchange.send(.updateSuccess, hasDescription: !response.bodyBytes.isEmpty)
         try call.dialog?.refreshTarget(by: request)
+        // What is said in the answer to the INVITE is not what was agreed on before.
+        if call.stage == .ringing, !response.bodyBytes.isEmpty { call.invite?.isSettled = true }
         put(call, handle)
     }
 

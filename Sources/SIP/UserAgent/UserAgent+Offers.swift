@@ -29,7 +29,6 @@ extension UserAgent {
         var changed = errand
         do throws(SIPError) {
             try changed.request.setDescription(session.offer(.everything, using: &generator))
-            changed.attempt = DigestAttempt()
         } catch {
             return false
         }

@@ -75,13 +75,14 @@ public actor ExecutorCore {
 
     /// The message that a push named, claimed by this process: show it, then call `acknowledge`.
     ///
-    /// Several messages may share a call-id. Where one was shown, the push may be for the next: it is `shownElsewhere` once the core
-    /// that this process runs has fetched all and found no other, or after 5 s beside a core of another process, which fetches
-    /// meanwhile and does not say what it has not found.
+    /// Several messages may share a call-id. Where one was shown, the push may be for the next: it is `shownElsewhere` once a core that
+    /// this process began for it has fetched all and found no other, or after 5 s beside one that runs already: that fetches
+    /// meanwhile, and does not say what it has not found.
     ///
     /// - Throws: `StoreError`; what the service throws when this process runs the core.
     public func newMessage(callID: String) async throws -> MessageOutcome {
         var foundShown: ContinuousClock.Instant?
+        var hadFetched = false
         let outcome = try await awaited(.message(callID: callID)) { hasOwnCore -> MessageOutcome? in
             // Before the look, which finds what was fetched by then.
             let hasFetched = self.core?.hasFetched == true
@@ -90,9 +91,16 @@ public actor ExecutorCore {
             }
             switch try await self.store.message(callID: callID)?.status {
             case .acknowledged:
+                if foundShown == nil, hasFetched {
+                    // That was before this push.
+                    hadFetched = true
+                    await self.core?.fetchSoon()
+                }
                 let since = foundShown ?? .now
                 foundShown = since
-                let isOver = hasOwnCore ? hasFetched : since.duration(to: .now) >= self.configuration.repeatPatience
+                let isOver =
+                    hasOwnCore && !hadFetched
+                    ? hasFetched : since.duration(to: .now) >= self.configuration.repeatPatience
                 return isOver ? .shownElsewhere : nil
             // Another process is about to show it; should it die before, this one takes its place.
             case .claimed, .pending, nil: return nil
@@ -172,8 +180,14 @@ public actor ExecutorCore {
     /// Ends the core that this process runs, if it does: once all that was pending is fetched and those who wait have what
     /// they wait for, a core with priority asks for its place, the budget is over, or the task is cancelled.
     public func stop() async {
-        // What it throws reaches who had it become the core.
-        if case .becoming(let task) = place { _ = await task.result }
+        // What it throws reaches who had it become the core, unless the budget was over.
+        if case .becoming(let task) = place {
+            await withTaskCancellationHandler {
+                _ = await task.result
+            } onCancel: {
+                task.cancel()
+            }
+        }
         while let core, !Task.isCancelled, .now < deadline {
             let count = core.changeCount
             if core.failure != nil || core.isAskedToYield { break }
@@ -306,7 +320,7 @@ public actor ExecutorCore {
 
     /// Starts the core when nobody has it, and none with priority wants it.
     ///
-    /// False, too, when the start outlasts the budget: it goes on, for `stop` to end what it started.
+    /// False, too, when the start outlasts the budget: it is cancelled, and `stop` waits for its end.
     private func becomesCore() async throws -> Bool {
         guard case .none = place else { return core != nil }
         guard try lock.holds(.writer) || lock.tryLock(.writer) else { return false }
@@ -326,7 +340,10 @@ public actor ExecutorCore {
         } onCancel: {
             task.cancel()
         }
-        guard done.count > 0 else { return false }
+        guard done.count > 0 else {
+            task.cancel()
+            return false
+        }
         try await task.value
         return true
     }

@@ -292,6 +292,9 @@ final class RunningCore: Sendable {
 
     private static let tooLate = ActionRefusal("It could not be performed within three days.")
 
+    /// A push has come: the service may have to ask for what it named.
+    func fetchSoon() async { await service.fetchSoon() }
+
     // MARK: The end
 
     /// Ends the core in order: the service sends what it still has to send, and WRITER is free when this returns.

@@ -64,7 +64,7 @@ struct CallSoundOptions: ParsableArguments {
     @OptionGroup var roles: BindingOptions
 
     func validate() throws {
-        try roles.check(device: device)
+        try roles.check(device: device, isRoleTaken: false)
         try roles.check(device: device, beside: "--input", input)
         try roles.check(device: device, beside: "--output", output)
     }

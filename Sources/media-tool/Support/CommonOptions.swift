@@ -57,10 +57,16 @@ struct BindingOptions: ParsableArguments {
 
     /// Refuses flags for roles beside a card that takes their place.
     ///
-    /// - Parameter device: The card that `--device` names; a role stands for what the flags say.
+    /// - Parameters:
+    ///   - device: The card that `--device` names.
+    ///   - isRoleTaken: Whether that may be a role, which stands for what its own flags say.
     /// - Throws: `ValidationError` that names both options.
-    func check(device: String?) throws {
-        guard let device, !DeviceName.isRole(device), let flag = given.first(where: \.1)?.0 else { return }
+    func check(device: String?, isRoleTaken: Bool = true) throws {
+        guard let device else { return }
+        let role = isRoleTaken ? DeviceName.role(device) : nil
+        guard let flag = given.first(where: { $0.1 && ($0.0 == "--aq" ? CardRole.ringer : .call) != role })?.0 else {
+            return
+        }
         throw ValidationError("'--device' names the card, in the place of '\(flag)'. Leave out one.")
     }
 

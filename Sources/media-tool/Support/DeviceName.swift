@@ -12,9 +12,9 @@ enum DeviceName {
     /// What `--device` takes, for help texts.
     static let help = "A card's name or id, a PCM as alsa:PCM, or null."
 
-    /// Whether `name` is that of a role.
-    static func isRole(_ name: String) -> Bool {
-        CardRole.allCases.contains { $0.rawValue == name || $0.id.description == name }
+    /// The role of that name; nil where it is none's.
+    static func role(_ name: String) -> CardRole? {
+        CardRole.allCases.first { $0.rawValue == name || $0.id.description == name }
     }
 
     /// The card called `name`, or the role's.

@@ -5,10 +5,15 @@ import Testing
 
 /// Whose binding a contact is, where several say the same.
 @Suite struct LocationTableTests {
-    private func binding(_ user: String, _ number: UInt32, lastOctet: UInt32) throws -> Binding {
+    private func binding(
+        _ user: String,
+        _ number: UInt32,
+        lastOctet: UInt32,
+        _ parameters: String = ""
+    ) throws -> Binding {
         Binding(
             user: user,
-            contact: NameAddress(try SIPURI("sip:alice@192.0.2.5:5060")),
+            contact: NameAddress(try SIPURI("sip:alice@192.0.2.5:5060\(parameters)")),
             callID: Bytes(user),
             number: number,
             path: [],
@@ -34,5 +39,19 @@ import Testing
         // Whose name it has comes, and it is theirs again.
         table.insert(try binding("alice", 5, lastOctet: 5))
         #expect(table.binding(at: contact)?.user == "alice")
+    }
+
+    @Test func `phones of one user with one private address are told apart by what else their contacts say`() throws {
+        var table = LocationTable()
+        table.insert(try binding("alice", 1, lastOctet: 5, ";line=a"))
+        table.insert(try binding("alice", 2, lastOctet: 6, ";line=b"))
+        let one = try SIPURI("sip:alice@192.0.2.5:5060;line=a")
+        let other = try SIPURI("sip:alice@192.0.2.5:5060;line=b")
+        #expect(table.binding(at: one)?.number == 1 && table.binding(at: other)?.number == 2)
+        #expect(table.binding(at: try SIPURI("sip:alice@192.0.2.5:5060;line=c"))?.number == 2)
+        table.remove("alice") { $0.number == 2 }
+        #expect(table.binding(at: one)?.number == 1)
+        table.remove("alice") { _ in true }
+        #expect(table.binding(at: one) == nil && table.count == 0)
     }
 }

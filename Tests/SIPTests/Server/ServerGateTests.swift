@@ -18,18 +18,26 @@ struct ServerGateTests {
             let routed = ServerWorld.request("BYE", "sip:bob@192.0.2.2", id: route.count.description, "Route: \(route)")
             #expect(try world.send(routed) == ["SIP/2.0 403 Forbidden"])
         }
+        // A user's address opens no way to others, either.
+        let target = "sip:bob@example.test"
+        let relayed = ServerWorld.request("MESSAGE", target, id: "c", "Route: <sip:198.51.100.77;lr>")
+        #expect(try world.send(relayed) == ["SIP/2.0 403 Forbidden"])
         world.network.run(for: .seconds(60))
         world.expectEmpty(bindings: 1)
     }
 
     @Test(
         "Who says to be a user proves it",
-        arguments: [("alice", "407 Proxy Authentication Required"), ("eve", "403 Forbidden")]
+        arguments: [
+            ("alice@example.test", "407 Proxy Authentication Required"), ("eve@example.test", "403 Forbidden"),
+            ("alice@example.test:9999", "407 Proxy Authentication Required"),
+            ("alice@example.test.", "407 Proxy Authentication Required"), ("alice@example.test.net", "200 OK"),
+        ]
     )
-    func pretenders(_ name: String, _ answer: String) throws {
+    func pretenders(_ address: String, _ answer: String) throws {
         var world = try ServerWorld()
         try world.register(1)
-        let request = ServerWorld.request("MESSAGE", "sip:bob@example.test", from: "sip:\(name)@example.test")
+        let request = ServerWorld.request("MESSAGE", "sip:bob@example.test", from: "sip:\(address)")
         #expect(try world.send(request) == ["SIP/2.0 \(answer)"])
     }
 
@@ -44,10 +52,22 @@ struct ServerGateTests {
         )
         let route = try #require(invite.first(.recordRoute)).text
         let callID = try #require(invite.callID).text
-        let known = ServerWorld.request("INFO", "sip:bob@192.0.2.2:5060", id: callID, "Route: \(route)")
-        #expect(try world.send(known) == ["SIP/2.0 481 Call/Transaction Does Not Exist"])
-        let other = ServerWorld.request("INFO", "sip:bob@192.0.2.2:5060", id: "other", "Route: \(route)")
-        #expect(try world.send(other) == ["SIP/2.0 403 Forbidden"])
+        let caller = try #require(try invite.from()?.tag).text
+        var count = 0
+        func send(_ method: String, _ uri: String, toTag: String?, id: String) throws -> [String] {
+            count += 1
+            var lines = ServerWorld.request(method, uri, from: "sip:alice@example.test", number: count, id: id)
+            lines[3] += toTag.map { ";tag=\($0)" } ?? ""
+            return try world.send(lines + ["Route: \(route)"])
+        }
+        let (target, unproved) = ("sip:bob@192.0.2.2:5060", ["SIP/2.0 407 Proxy Authentication Required"])
+        // From the side that was called.
+        let gone = ["SIP/2.0 481 Call/Transaction Does Not Exist"]
+        #expect(try send("INFO", target, toTag: caller, id: callID) == gone)
+        #expect(try send("INFO", target, toTag: "y", id: callID) == unproved)
+        #expect(try send("INFO", target, toTag: caller, id: "other") == unproved)
+        // It is no pass for what is in no call.
+        #expect(try send("MESSAGE", "sip:bob@example.test", toTag: nil, id: callID) == unproved)
     }
 
     @Test("No hops left, an unknown Proxy-Require, and a request that comes round")

@@ -272,6 +272,20 @@ extension TransactionTable {
         #expect(try table.sent().map(\.statusCode) == [200, 487])
     }
 
+    @Test func `a request that has a 100 and no more counts for its source`() throws {
+        var limits = TransactionTable.Limits()
+        (limits.perSource, limits.received) = (2, 8)
+        var table = TransactionTable(seed: 1, limits: limits)
+        var answers: [Int?] = []
+        for number in 0..<3 {
+            if number == 2 { table.handleTimeout(at: .ms(3500)) }
+            let request = try Transactions.received("MESSAGE", branch: "z9hG4bK\(number)", callID: "c\(number)")
+            table.receive(request, on: Transactions.serverFlow(from: 1), at: .ms(number == 2 ? 3500 : 0))
+            answers += try table.sent().map(\.statusCode)
+        }
+        #expect(answers == [100, 100, 503] && table.counts.sources == 1)
+    }
+
     @Test func `one source may take an eighth of all, and then what is allowed to one`() throws {
         var limits = TransactionTable.Limits()
         (limits.perSource, limits.received) = (2, 80)

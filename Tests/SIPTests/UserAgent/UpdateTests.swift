@@ -164,7 +164,7 @@ import Testing
         var dialog = try #require(world.nodes[0].agent.errands[errand]?.forks?.latest)
         _ = dialog.takeNumber()
         var update = try dialog.makeRequest(.update)
-        try update.append(.contact, Bytes("<sip:alice@192.0.2.1>"))
+        try update.append(.contact, Bytes("<sip:alice@192.0.2.99>"))
         var session = OfferAnswer(configuration: .plain("192.0.2.1", port: 4100), sessionID: 7)
         try update.setDescription(session.makeOffer())
         let host = Bytes("192.0.2.1")
@@ -174,6 +174,13 @@ import Testing
         #expect(world.lines.last { $0.hasPrefix("1 ") }?.hasPrefix("1 SIP/2.0 \(status)") == true)
         let agreed = world.nodes[1].agent.calls[bob]?.session?.agreed?.audio
         #expect(agreed?.remote?.port == (hasAgreed ? 4100 : nil))
+        guard hasAgreed else { return }
+        // The answer says nothing else, and goes where the caller is by now.
+        try world.with(1) { agent, now in try agent.answer(bob, .plain("192.0.2.2"), at: now) }
+        let sent = try #require(world.sent.last { $0.place == .agent(1) && $0.startLine == "SIP/2.0 200 OK" })
+        let answer = try SIPMessage(datagram: sent.bytes)
+        #expect(try answer.cSeq()?.method == .invite && answer.bodyBytes.isEmpty)
+        #expect(world.nodes[1].agent.calls[bob]?.dialog?.remoteTarget == (try SIPURI("sip:alice@192.0.2.99")))
     }
 
     /// What is offered in a reliable 183 is video alone.

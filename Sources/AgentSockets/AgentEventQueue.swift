@@ -55,7 +55,7 @@ final class AgentEventQueue: Sendable {
 }
 
 extension AgentEventQueue.State {
-    /// Answers who waits for an event, and else keeps it, the last one in any case.
+    /// Answers who waits for an event, and else keeps it; the last one, and that the agent hangs up, which it says once, in any case.
     fileprivate mutating func take(
         _ event: AgentLine.Event,
         isLast: Bool
@@ -66,7 +66,7 @@ extension AgentEventQueue.State {
         if waiting.count >= AgentEventQueue.capacity, let voice = waiting.firstIndex(where: \.isVoice) {
             waiting.remove(at: voice)
         }
-        if isLast || waiting.count < AgentEventQueue.capacity { waiting.append(event) }
+        if isLast || event == .hangUp || waiting.count < AgentEventQueue.capacity { waiting.append(event) }
         return nil
     }
 }

@@ -87,19 +87,11 @@ package struct MediaStreamsCodec: AgentCodec {
                 let members = try decoder.container(keyedBy: CodingKeys.self)
                 payload = try members.decode(String.self, forKey: .payload)
                 contentType = try? members.decode(String.self, forKey: .contentType)
-                guard let text = try? members.decode(String.self, forKey: .sampleRate) else {
-                    sampleRate = try members.decodeIfPresent(Int.self, forKey: .sampleRate)
-                    return
-                }
-                // Some write the number as a text.
-                guard let rate = Int(text) else {
-                    throw DecodingError.dataCorruptedError(
-                        forKey: .sampleRate,
-                        in: members,
-                        debugDescription: "It is no number."
-                    )
-                }
-                sampleRate = rate
+                // Some write the number as a text; what is none fits no rate.
+                let isTold = members.contains(.sampleRate) && (try? members.decodeNil(forKey: .sampleRate)) != true
+                let text = try? members.decode(String.self, forKey: .sampleRate)
+                let number = try? members.decode(Int.self, forKey: .sampleRate)
+                sampleRate = isTold ? number ?? text.flatMap { Int($0) } ?? 0 : nil
             }
         }
         struct Mark: Decodable { let name: String }

@@ -197,13 +197,17 @@ import Testing
             #expect(got == requests, "\(text)")
         }
         #expect(codec.malformedCount == 0)
-        let other = codec.decode(
+        let linear = codec.decode(
             Self.frame(#"{"event":"playAudio","media":{"contentType":"audio/x-l16","sampleRate":8000,\#(media)}}"#)
         )
         let rate = codec.decode(Self.frame(#"{"event":"playAudio","media":{"sampleRate":"16000",\#(media)}}"#))
         let words = codec.decode(Self.frame(#"{"event":"playAudio","media":{"sampleRate":"8 kHz",\#(media)}}"#))
+        // Others do not ask.
+        var other = Self.codec(.twilio)
+        let spoken = other.decode(Self.frame(#"{"event":"media","media":{"sampleRate":"8 kHz",\#(media)}}"#))
+        #expect(spoken == [.sound([0, 0, -32124])] && other.malformedCount == 0)
         let keys = codec.decode(Self.frame(#"{"event":"sendDTMF","dtmf":"x"}"#))
-        #expect(other.isEmpty && rate.isEmpty && words.isEmpty && keys.isEmpty && codec.malformedCount == 4)
+        #expect(linear.isEmpty && rate.isEmpty && words.isEmpty && keys.isEmpty && codec.malformedCount == 4)
     }
 
     @Test func `Exotel has linear sound at three rates`() {

@@ -52,7 +52,7 @@ package enum DigestLimits {
     package static let realmCount = 16
     /// Hosts that a client sends the credentials of one realm to unasked.
     package static let hostCount = 8
-    /// How often one request may be sent with new credentials.
+    /// How often one request may be sent to one server with new credentials.
     package static let roundCount = 3
 }
 

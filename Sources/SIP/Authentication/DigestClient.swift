@@ -1,6 +1,6 @@
 internal import CallBasics
 
-/// How often one request was sent with new credentials; the user agent keeps one for each request, from its first sending.
+/// How often a request was sent to one server with new credentials; one begins with each sending that answers no challenge.
 package struct DigestAttempt: Sendable {
     /// How many challenges to the request were answered.
     package fileprivate(set) var roundCount = 0

@@ -36,7 +36,8 @@ extension SIPServer {
         }
         let mark = try mark(of: request)
         guard try !hasPassed(request, mark) else { return respond(482, to: request, transaction, at: now) }
-        if !isLetIn { guard try isFromUser(request, uri, transaction, at: now) else { return } }
+        // What is for a user of its own is in no call: phones are called there by their Contacts.
+        if !isLetIn || isOwn(uri) { guard try isFromUser(request, uri, transaction, at: now) else { return } }
         guard let targets = try targets(of: request, uri, transaction, at: now) else { return }
         forward(request, to: targets, mark, transaction, on: flow, at: now)
     }

@@ -209,7 +209,7 @@ package struct SIPServer: SIPElement {
         let host = uri.hostBytes
         let isDomain = isSameHost(host.last == UInt8(ascii: ".") ? host.dropLast() : host, Bytes(configuration.domain))
         // At a number others may have other ports.
-        return isOwn(uri) || isDomain && SocketAddress(host: configuration.domain, port: 0) == nil
+        return isOwn(uri) || isDomain && HostAddress(Bytes(configuration.domain)) == nil
     }
 
     /// Whether an address is one that it listens on.

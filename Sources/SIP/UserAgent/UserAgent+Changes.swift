@@ -255,7 +255,7 @@ extension UserAgent {
         call.noteMethods(of: request)
         let session = call.session?.configuration
         guard session != nil || offer == nil && !isInvite else {
-            return respond(offer == nil ? 200 : 500, to: request, transaction, at: now)
+            return respond(500, to: request, transaction, at: now)
         }
         let before = call.session?.agreed
         let invite = Call.ReceivedInvite(

@@ -10,7 +10,7 @@ public struct CoreConfiguration: Sendable {
     public var releaseLimit: Duration = .milliseconds(500)
     /// How long a transaction of an executor waits while another process keeps the database locked.
     package var busyTimeout: Duration = .seconds(5)
-    /// How long one waits, beside a core of another process, for a second message of a call-id that was shown.
+    /// How long one waits, beside a core that ran before, for a second message of a call-id that was shown.
     package var repeatPatience: Duration = .seconds(5)
     /// How often one who waits looks by itself while nobody is there to tell it anything.
     package var lookInterval: Duration = .milliseconds(20)

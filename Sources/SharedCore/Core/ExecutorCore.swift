@@ -82,7 +82,8 @@ public actor ExecutorCore {
     /// - Throws: `StoreError`; what the service throws when this process runs the core.
     public func newMessage(callID: String) async throws -> MessageOutcome {
         var foundShown: ContinuousClock.Instant?
-        var hadFetched = false
+        // What a core has fetched that ran before may not be what this push named.
+        let isOlder = core != nil
         let outcome = try await awaited(.message(callID: callID)) { hasOwnCore -> MessageOutcome? in
             // Before the look, which finds what was fetched by then.
             let hasFetched = self.core?.hasFetched == true
@@ -91,15 +92,11 @@ public actor ExecutorCore {
             }
             switch try await self.store.message(callID: callID)?.status {
             case .acknowledged:
-                if foundShown == nil, hasFetched {
-                    // That was before this push.
-                    hadFetched = true
-                    await self.core?.fetchSoon()
-                }
+                if foundShown == nil, isOlder { await self.core?.fetchSoon() }
                 let since = foundShown ?? .now
                 foundShown = since
                 let isOver =
-                    hasOwnCore && !hadFetched
+                    hasOwnCore && !isOlder
                     ? hasFetched : since.duration(to: .now) >= self.configuration.repeatPatience
                 return isOver ? .shownElsewhere : nil
             // Another process is about to show it; should it die before, this one takes its place.

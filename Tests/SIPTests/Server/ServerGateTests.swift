@@ -67,7 +67,21 @@ struct ServerGateTests {
         #expect(try send("INFO", target, toTag: "y", id: callID) == unproved)
         #expect(try send("INFO", target, toTag: caller, id: "other") == unproved)
         // It is no pass for what is in no call.
-        #expect(try send("MESSAGE", "sip:bob@example.test", toTag: nil, id: callID) == unproved)
+        for tag in [nil, caller] {
+            #expect(try send("MESSAGE", "sip:bob@example.test", toTag: tag, id: callID) == unproved)
+        }
+    }
+
+    @Test(
+        "Of a domain is who has its name, or its number and port",
+        arguments: [
+            ("example.test", "sip:a@EXAMPLE.test.:9", true), ("example.test", "sip:a@b.example.test", false),
+            ("192.0.2.100", "sip:a@192.0.2.100:5070", false), ("[::1]", "sip:a@[::1]:5070", false),
+        ]
+    )
+    func domains(_ domain: String, _ address: String, _ isClaimed: Bool) throws {
+        let server = SIPServer(ServerConfiguration(domain: domain), seed: 1)
+        #expect(server.claimsDomain(try SIPURI(address)) == isClaimed)
     }
 
     @Test("No hops left, an unknown Proxy-Require, and a request that comes round")

@@ -62,6 +62,7 @@ import Testing
         receive("c", 2)
         slow.permit.yield(())
         #expect(await slow.next() == "c")
+        slow.permit.finish()
         screen.close()
     }
 }

@@ -336,8 +336,9 @@ let package = Package(
         .testTarget(
             name: "SharedPhoneTests",
             dependencies: [
-                "SharedPhone", "CallCore", "SharedCore", "LocalMessaging", "MediaEngine", "CallBasics", "SIP",
-                "SIPTesting", "SIPTransport", "TestSupport",
+                "SharedPhone", "CallCore", "CallCoreTesting", "SharedCore", "LocalMessaging", "MediaEngine",
+                "CallBasics",
+                "SIP", "SIPTesting", "SIPTransport", "TestSupport",
             ],
             swiftSettings: testSettings
         ),

@@ -1,4 +1,5 @@
 import CallBasics
+import CallCoreTesting
 import Testing
 
 @testable import CallCore
@@ -35,18 +36,8 @@ import Testing
         }
     }
 
-    private actor NoCalls: ScreenedCalls {
-        func perform(_ transaction: [ProviderAction]) {}
-        func activateAudio() {}
-        func deactivateAudio() {}
-        func resetCalls() {}
-        func receive(_ push: PushPayload) -> CallUUID? { nil }
-        func note(_ uuid: CallUUID, _ refusal: CallRefusal?) {}
-        func handleDeskTimeout() {}
-    }
-
     @Test func `what waits to be told when all calls are ended at once is not told`() async {
-        let (slow, calls) = (SlowScreen(), NoCalls())
+        let (slow, calls) = (SlowScreen(), IdleCalls())
         let screen = CallScreen(slow, seed: 1)
         screen.open(for: calls)
         func receive(_ name: String, _ slot: Int) {

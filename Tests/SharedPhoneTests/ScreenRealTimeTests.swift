@@ -1,5 +1,6 @@
 import CallBasics
 import CallCore
+import CallCoreTesting
 import Foundation
 import LocalMessaging
 import MediaEngine
@@ -184,22 +185,6 @@ import Testing
         await first.close()
         await second.close()
         await close()
-    }
-
-    /// Calls that do nothing of what a screen wants.
-    private actor IdleCalls: ScreenedCalls {
-        let asked: AsyncStream<Void>
-        private let ask: AsyncStream<Void>.Continuation
-
-        init() { (asked, ask) = AsyncStream.makeStream() }
-
-        func perform(_ transaction: [ProviderAction]) { ask.yield(()) }
-        func activateAudio() {}
-        func deactivateAudio() {}
-        func resetCalls() {}
-        func receive(_ push: PushPayload) -> CallUUID? { nil }
-        func note(_ uuid: CallUUID, _ refusal: CallRefusal?) {}
-        func handleDeskTimeout() {}
     }
 
     @Test func `what one screen waits for fails when another one ends all calls`() async throws {

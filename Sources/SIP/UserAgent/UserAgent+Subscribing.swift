@@ -114,8 +114,8 @@ extension UserAgent {
         guard var subscription = subscriptions[handle], let status = response.statusCode, status >= 200 else { return }
         subscription.errand = nil
         if let number = (try? response.cSeq())??.number { subscription.number = number }
-        if status < 300 { subscription.longerCount = 0 }
         guard status < 300 else { return refused(subscription, handle, by: response, at: now) }
+        subscription.longerCount = 0
         if var dialog = subscription.dialog {
             try? dialog.refreshTarget(by: response)
             subscription.dialog = dialog
